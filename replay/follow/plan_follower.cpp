@@ -129,7 +129,8 @@ bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature,
   KnownPlan& known = plans_[plan];
   if (!known.first_call_came(kind, signature, live_.count())) return false;
   if (shared_.plan_unusable[plan].load(std::memory_order_relaxed)) return false;
-  if (!known.may_be_first(kind, signature, live_.count()) || !cast_.find(&known, live_, shared_.arena.plan, this_call_) || !known.is_due(this_call_)) {
+  if (!known.may_be_first(kind, signature, live_.count()) ||
+      !cast_.find(&known, live_, shared_.arena.plan, this_call_) || !known.is_due(this_call_)) {
     return false;
   }
   begin(plan);
@@ -143,7 +144,8 @@ bool PlanFollower::is_part_of_another(CallKind kind, uint64_t signature) noexcep
     KnownPlan& other = plans_[plan];
     if (!other.was_rehearsed(this_call_) || other.calls() <= plans_[current_].calls()) continue;
     const bool usable = !shared_.plan_unusable[plan].load(std::memory_order_relaxed);
-    if (usable && other.is_due(this_call_) && other.may_be_first(kind, signature, live_.count()) && cast_.find(&other, live_, shared_.arena.plan, this_call_)) {
+    if (usable && other.is_due(this_call_) && other.may_be_first(kind, signature, live_.count()) &&
+        cast_.find(&other, live_, shared_.arena.plan, this_call_)) {
       return true;
     }
   }

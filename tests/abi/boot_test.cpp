@@ -1,16 +1,6 @@
 // The preloaded library in a process of its own: when it starts, when it does not, and how it ends.
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "preload/trace/reader.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -22,23 +12,8 @@ struct Outcome {
   int exit_code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 class Boot : public testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/reprise-boot-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    trace_ = folder_ + "/a.trace";
-  }
-  void TearDown() override { [[maybe_unused]] const int result = std::system(("rm -rf " + folder_).c_str()); }
-
   // `environment`: assignments before the program.
   Outcome run(const std::string& what, const std::string& environment,
               const std::string& driver = REPRISE_TEST_DRIVER) {
@@ -51,10 +26,7 @@ class Boot : public testing::Test {
     outcome.errors = read_file(folder_ + "/err");
     return outcome;
   }
-  bool exists(const std::string& path) {
-    struct stat status;
-    return stat(path.c_str(), &status) == 0;
-  }
+  bool exists(const std::string& path) { return std::filesystem::exists(path); }
   std::string files() {
     std::string result;
     FILE* pipe = popen(("ls " + folder_).c_str(), "r");
@@ -68,8 +40,9 @@ class Boot : public testing::Test {
     return found;
   }
 
-  std::string folder_;
-  std::string trace_;
+  const Scratch scratch_;
+  const std::string folder_ = scratch_.folder();
+  const std::string trace_ = scratch_.path("a.trace");
 };
 
 TEST_F(Boot, ForwardsWithoutAConfiguration) {
@@ -84,24 +57,21 @@ TEST_F(Boot, Records) {
   EXPECT_EQ(outcome.exit_code(), 0);
   EXPECT_EQ(outcome.output, "output\n");
   EXPECT_EQ(outcome.errors, "");
-  const auto recorded = trace::read_trace(trace_);
-  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
-  EXPECT_TRUE(recorded.value().ended);
-  EXPECT_EQ(count(recorded.value(), 0), 1);  // allocate
-  EXPECT_EQ(count(recorded.value(), 1), 1);  // free
-  EXPECT_EQ(count(recorded.value(), 2), 1);  // op
-  EXPECT_EQ(count(recorded.value(), 3), 1);  // order
-  EXPECT_EQ(count(recorded.value(), 4), 1);  // mark
+  const auto recorded = good(trace::read_trace(trace_));
+  EXPECT_TRUE(recorded.ended);
+  EXPECT_EQ(count(recorded, 0), 1);  // allocate
+  EXPECT_EQ(count(recorded, 1), 1);  // free
+  EXPECT_EQ(count(recorded, 2), 1);  // op
+  EXPECT_EQ(count(recorded, 3), 1);  // order
+  EXPECT_EQ(count(recorded, 4), 1);  // mark
 }
 
 TEST_F(Boot, RecordsOnTheSimulatedDevice) {
-  const Outcome outcome = run("work", "REPRISE_TRACE=" + trace_, REPRISE_SIM_DRIVER);
-  EXPECT_EQ(outcome.exit_code(), 0);
-  const auto recorded = trace::read_trace(trace_);
-  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
-  EXPECT_TRUE(recorded.value().ended);
-  EXPECT_EQ(recorded.value().info.at("activity.source"), "sim");
-  EXPECT_EQ(recorded.value().activities.size(), 1u);  // when the memset ran
+  EXPECT_EQ(run("work", "REPRISE_TRACE=" + trace_, REPRISE_SIM_DRIVER).exit_code(), 0);
+  const auto recorded = good(trace::read_trace(trace_));
+  EXPECT_TRUE(recorded.ended);
+  EXPECT_EQ(recorded.info.at("activity.source"), "sim");
+  EXPECT_EQ(recorded.activities.size(), 1u);  // when the memset ran
 }
 
 TEST_F(Boot, TheOffSwitchComesFirst) {
@@ -121,7 +91,7 @@ TEST_F(Boot, AProgramThatNeverStartsCudaStartsNothing) {
 TEST_F(Boot, AMissingDriverIsSaidOnce) {
   const Outcome outcome = run("work", "", "/nowhere/libcuda.so.1");
   EXPECT_EQ(outcome.exit_code(), 20);
-  EXPECT_NE(outcome.errors.find("reprise: REPRISE_DRIVER=/nowhere/libcuda.so.1"), std::string::npos) << outcome.errors;
+  EXPECT_TRUE(has(outcome.errors, "reprise: REPRISE_DRIVER=/nowhere/libcuda.so.1"));
   EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1);
 }
 
@@ -133,21 +103,18 @@ TEST_F(Boot, ABadTraceFileDoesNotStopTheProgram) {
 }
 
 TEST_F(Boot, AForkedChildLeavesTheRecordingAlone) {
-  const Outcome outcome = run("fork", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_);
-  EXPECT_EQ(outcome.exit_code(), 0);
-  const auto recorded = trace::read_trace(trace_);
-  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
-  EXPECT_TRUE(recorded.value().ended);
-  EXPECT_EQ(count(recorded.value(), 0), 1);  // the parent's alone
+  EXPECT_EQ(run("fork", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_).exit_code(), 0);
+  const auto recorded = good(trace::read_trace(trace_));
+  EXPECT_TRUE(recorded.ended);
+  EXPECT_EQ(count(recorded, 0), 1);  // the parent's alone
 }
 
 TEST_F(Boot, ExitWhileThreadsCall) {
   for (int round = 0; round < 5; ++round) {
     const Outcome outcome = run("threads", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_);
     ASSERT_EQ(outcome.exit_code(), 5) << outcome.errors;
-    const auto recorded = trace::read_trace(trace_);
-    ASSERT_TRUE(recorded.ok()) << recorded.status().message();
-    EXPECT_TRUE(recorded.value().tail.ok()) << recorded.value().tail.message();
+    const auto recorded = good(trace::read_trace(trace_));
+    EXPECT_TRUE(recorded.tail.ok()) << recorded.tail.message();
   }
 }
 
@@ -156,11 +123,10 @@ TEST_F(Boot, ASecondProcessDoesNotWriteIntoTheFirstOnesTrace) {
   const Outcome outcome = run("nested", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_);
   EXPECT_EQ(outcome.exit_code(), 0);
   EXPECT_EQ(outcome.output, "output\n");  // the inner one's
-  EXPECT_NE(outcome.errors.find("another process"), std::string::npos) << outcome.errors;
-  const auto recorded = trace::read_trace(trace_);
-  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
-  EXPECT_TRUE(recorded.value().ended);
-  EXPECT_EQ(count(recorded.value(), 0), 1);
+  EXPECT_TRUE(has(outcome.errors, "another process"));
+  const auto recorded = good(trace::read_trace(trace_));
+  EXPECT_TRUE(recorded.ended);
+  EXPECT_EQ(count(recorded, 0), 1);
 }
 
 TEST_F(Boot, AbortKeepsTheSignalAndAReadableTrace) {
@@ -171,8 +137,7 @@ TEST_F(Boot, AbortKeepsTheSignalAndAReadableTrace) {
 }
 
 TEST_F(Boot, OpeningTheDriverByNameGivesTheLibrary) {
-  const Outcome outcome = run("lookup", "");
-  EXPECT_EQ(outcome.output, "same " REPRISE_LIBRARY "\n");
+  EXPECT_EQ(run("lookup", "").output, "same " REPRISE_LIBRARY "\n");
 }
 
 TEST_F(Boot, ABudgetLeavesNoFilesBehind) {

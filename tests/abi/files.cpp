@@ -1,21 +1,9 @@
 #include "tests/abi/files.h"
 
-#include <array>
-#include <cstdio>
-#include <fstream>
-#include <memory>
 #include <regex>
-#include <sstream>
 
 namespace reprise::abi {
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::string without_comments(const std::string& text) {
   std::string result;
@@ -65,8 +53,7 @@ std::vector<std::string> dynamic_entries(const std::string& library, const std::
   std::vector<std::string> result;
   for (const std::string& line : lines_of("readelf -dW '" + library + "'")) {
     if (line.find("(" + kind + ")") == std::string::npos) continue;
-    const size_t begin = line.find('[');
-    const size_t end = line.find(']', begin);
+    const size_t begin = line.find('['), end = line.find(']', begin);
     if (begin != std::string::npos && end != std::string::npos)
       result.push_back(line.substr(begin + 1, end - begin - 1));
   }

@@ -1,9 +1,6 @@
 // Reads what abi_test compares: symbol tables through nm and readelf, function names and versions from CUDA's headers.
 #pragma once
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::abi {
 

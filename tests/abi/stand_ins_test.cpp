@@ -1,14 +1,8 @@
 // The simulated device's runtime and cuBLAS have every function that CUDA's headers declare: a program that names one
 // which is not simulated is told so by the call, not by the loader.
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
 #include <regex>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "tests/abi/files.h"
 
@@ -150,7 +144,7 @@ TEST(Unsupported, IsAnErrorOfTheRuntimesCall) {
   EXPECT_EQ(call(), kNotSupported);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(said.find("cudaMallocArray"), said.rfind("cudaMallocArray")) << "once";
-  EXPECT_NE(said.find("cudaMallocArray"), std::string::npos);
+  EXPECT_TRUE(has(said, "cudaMallocArray"));
 }
 
 #ifdef REPRISE_SIM_CUBLAS
@@ -162,7 +156,7 @@ TEST(Unsupported, IsAnErrorOfCublassCall) {
     ASSERT_NE(call, nullptr) << name;
     testing::internal::CaptureStderr();
     EXPECT_EQ(call(), kNotSupported);
-    EXPECT_NE(testing::internal::GetCapturedStderr().find(name), std::string::npos);
+    EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), name));
   }
 }
 #endif

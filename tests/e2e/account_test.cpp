@@ -1,8 +1,6 @@
 // The one account of device memory: what the program holds beside managed memory counts towards budgets and
 // percentages, in runs, recordings, plans and pages alike; and the device itself counts no other bytes. What is said to
 // be free can be had.
-#include <gtest/gtest.h>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -10,38 +8,34 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-class Account : public testing::Test {
+class Account : public InScratch {
  protected:
-  static std::vector<std::string> program(const std::string& name, const std::vector<std::string>& arguments) {
-    std::vector<std::string> argv = {built("bin/reproductions/" + name)};
-    argv.insert(argv.end(), arguments.begin(), arguments.end());
-    return argv;
+  static Words program(const std::string& name, const Words& arguments) {
+    return joined({built("bin/reproductions/" + name)}, arguments);
   }
   Environment device(const Environment& more = {}) const {
-    return merged({{"REPRISE_SIM_STATS", scratch_.path("stats")},
+    return merged({{"REPRISE_SIM_STATS", file("stats")},
                    {"REPRISE_SIM_GRANULARITY", "2MiB"},
                    {"REPRISE_SIM_TWINS", built("bin/reproductions/twins.so")}},
                   more);
   }
-  uint64_t device_peak() const { return read_stats(scratch_.path("stats")).at("peak_bytes").get<uint64_t>(); }
-  void run_plain(const std::vector<std::string>& argv, const Environment& more = {}) {
-    plain_ = run(argv, merged(simulated_device(), device(more)));
-    ASSERT_EQ(plain_.exit_code, 0) << plain_.err;
+  uint64_t device_peak() const { return read_stats(file("stats")).at("peak_bytes").get<uint64_t>(); }
+  void run_plain(const Words& argv, const Environment& more = {}) {
+    plain_ = well(run(argv, merged(simulated_device(), device(more))));
     plain_peak_ = device_peak();
   }
-  void run_managed(const std::vector<std::string>& argv, Environment more) {
+  void run_managed(const Words& argv, Environment more) {
     const std::string budget = more.count("REPRISE_BUDGET") != 0 ? more["REPRISE_BUDGET"] : "";
-    Environment environment =
-        merged(merged(preloaded(budget), device(more)), {{"REPRISE_RUN_LOG", scratch_.path("log")}});
+    Environment environment = merged(merged(preloaded(budget), device(more)), {{"REPRISE_RUN_LOG", file("log")}});
     if (budget.empty()) environment.erase("REPRISE_BUDGET");
     managed_ = run(argv, environment);
     peak_ = device_peak();
-    log_ = read_run_log(scratch_.path("log"));
+    log_ = read_run_log(file("log"));
     const auto ends = lines_of(log_, "end");
-    end_ = ends.empty() ? nlohmann::json::object() : ends[0];
+    end_ = ends.empty() ? json::object() : ends[0];
   }
   // Both, and what holds of each run.
-  void run_within(const std::string& budget, const std::vector<std::string>& argv, const Environment& more = {}) {
+  void run_within(const std::string& budget, const Words& argv, const Environment& more = {}) {
     run_plain(argv);
     run_managed(argv, merged(more, {{"REPRISE_BUDGET", budget}}));
     EXPECT_EQ(managed_.exit_code, 0) << managed_.err;
@@ -57,13 +51,12 @@ class Account : public testing::Test {
     return 0;
   }
 
-  Scratch scratch_;
   Outcome plain_;
   Outcome managed_;
   uint64_t plain_peak_ = 0;
   uint64_t peak_ = 0;
-  std::vector<nlohmann::json> log_;
-  nlohmann::json end_;
+  std::vector<json> log_;
+  json end_;
 };
 
 struct Beside {
@@ -97,7 +90,7 @@ TEST_F(Account, WhatIsGivenBackBeforeTensorsComeIsNotAddedToThem) {
   EXPECT_EQ(managed_.out, plain_.out) << managed_.err;
   EXPECT_EQ(peak_, 24 * kMiB);
   EXPECT_EQ(end_["peak_used_bytes"], peak_);
-  EXPECT_NE(managed_.err.find("held as much before"), std::string::npos) << "24 MiB are above 16: " << managed_.err;
+  EXPECT_TRUE(has(managed_.err, "held as much before")) << "24 MiB are above 16: ";
 }
 
 TEST_F(Account, AContextCounts) {
@@ -118,7 +111,7 @@ TEST_F(Account, WhatTheBudgetCannotHoldIsRefusedWithALine) {
     const auto shortages = lines_of(log_, "shortage");
     ASSERT_EQ(shortages.size(), 1u) << kind;
     EXPECT_EQ(shortages[0]["needed_bytes"], 48 * kMiB);
-    EXPECT_NE(managed_.err.find(shortages[0]["call"].get<std::string>()), std::string::npos) << managed_.err;
+    EXPECT_TRUE(has(managed_.err, shortages[0]["call"].get<std::string>()));
   }
 }
 
@@ -127,8 +120,7 @@ TEST_F(Account, APlanLeavesRoomForIt) {
   for (const char* kind : {"first", "managed"}) {
     const auto argv = program("beside", {kind});
     run_plain(argv);
-    const std::string trace = scratch_.path("a.trace");
-    const std::string plan = scratch_.path("a.plan");
+    const std::string trace = file("a.trace"), plan = file("a.plan");
     ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace}, argv, device()).exit_code, 0) << kind;
     const Outcome planned = reprise({"plan", trace, "--budget", "60%", "-o", plan}, {}, device());
     ASSERT_EQ(planned.exit_code, 0) << kind << planned.err;
@@ -143,13 +135,10 @@ TEST_F(Account, APlanLeavesRoomForIt) {
 }
 
 TEST_F(Account, ThePageOfARecordingListsIt) {
-  const std::string page = scratch_.path("a.html");
-  ASSERT_EQ(
-      reprise({"record", "--device", "sim", "-o", scratch_.path("a.trace")}, program("beside", {"after"}), device())
-          .exit_code,
-      0);
-  ASSERT_EQ(reprise({"report", scratch_.path("a.trace"), "-o", page}, {}, device()).exit_code, 0);
-  EXPECT_NE(read_file(page).find(R"("what":"cuMemCreate","count":1,"bytes":25165824)"), std::string::npos);
+  const std::string page = file("a.html");
+  well(reprise({"record", "--device", "sim", "-o", file("a.trace")}, program("beside", {"after"}), device()));
+  well(reprise({"report", file("a.trace"), "-o", page}, {}, device()));
+  EXPECT_TRUE(has(read_file(page), R"("what":"cuMemCreate","count":1,"bytes":25165824)"));
 }
 
 TEST_F(Account, GraphsTakeTheRoomOfWhatNoLaunchNeeds) {
@@ -173,13 +162,11 @@ TEST_F(Account, WhatIsRefusedInACaptureIsNamed) {
   const auto argv = program("graph_memory", {"4", "16"});
   run_managed(argv, {{"REPRISE_BUDGET", "48MiB"}});
   EXPECT_EQ(managed_.exit_code, 3);
-  EXPECT_NE(managed_.err.find("a captured cuMemAllocAsync needs 4.0 MiB of device memory"), std::string::npos)
-      << managed_.err;
+  EXPECT_TRUE(has(managed_.err, "a captured cuMemAllocAsync needs 4.0 MiB of device memory"));
   EXPECT_LE(peak_, 48 * kMiB);
   run_managed(argv, {{"REPRISE_BUDGET", "90%"}, {"REPRISE_SIM_MEMORY", "60MiB"}});
   EXPECT_EQ(managed_.exit_code, 3);
-  EXPECT_NE(managed_.err.find("a captured cuMemAllocAsync needs 4.0 MiB of device memory"), std::string::npos)
-      << managed_.err;
+  EXPECT_TRUE(has(managed_.err, "a captured cuMemAllocAsync needs 4.0 MiB of device memory"));
 }
 
 TEST_F(Account, WhatIsSaidToBeFreeCanBeHad) {
@@ -202,11 +189,9 @@ TEST_F(Account, TheSameIsFreeInARecordingAndUnderItsPlan) {
   const auto argv = program("sized_by_free", {"8", "9", "ask"});
   const Environment small = {{"REPRISE_SIM_MEMORY", "128MiB"}};
   run_plain(argv, small);
-  const std::string trace = scratch_.path("a.trace");
-  const std::string plan = scratch_.path("a.plan");
-  const Outcome recorded = reprise({"record", "--device", "sim", "-o", trace}, argv, device(small));
-  EXPECT_EQ(recorded.out, plain_.out);
-  ASSERT_EQ(reprise({"plan", trace, "--budget", "60%", "-o", plan}, {}, device()).exit_code, 0);
+  const std::string trace = file("a.trace"), plan = file("a.plan");
+  EXPECT_EQ(reprise({"record", "--device", "sim", "-o", trace}, argv, device(small)).out, plain_.out);
+  well(reprise({"plan", trace, "--budget", "60%", "-o", plan}, {}, device()));
   run_managed(argv, merged(small, {{"REPRISE_PLAN", plan}}));
   EXPECT_EQ(managed_.out, plain_.out) << managed_.err;
   EXPECT_GE(end_["iterations_planned"], 8);

@@ -1,45 +1,27 @@
 // An unmodified, nvcc-built trainer in less memory than it needs: equal losses and weights, budget kept, plan enforced.
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
 // Small enough for a CPU, deep enough that activations, gradients and optimizer state all matter.
-std::vector<std::string> trainer(int seed, int steps, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> argv = {built("bin/chargpt"),
-                                   "--layers",
-                                   "3",
-                                   "--width",
-                                   "64",
-                                   "--heads",
-                                   "4",
-                                   "--context",
-                                   "32",
-                                   "--batch",
-                                   "8",
-                                   "--steps",
-                                   std::to_string(steps),
-                                   "--seed",
-                                   std::to_string(seed)};
-  argv.insert(argv.end(), more.begin(), more.end());
-  return argv;
+Words trainer(int seed, int steps, const Words& more = {}) {
+  return joined({built("bin/chargpt"), "--layers", "3", "--width", "64", "--heads", "4", "--context", "32", "--batch",
+                 "8", "--steps", std::to_string(steps), "--seed", std::to_string(seed)},
+                more);
 }
 
 struct Pair {
   Outcome plain;
   Outcome managed;
-  nlohmann::json plain_stats;
-  nlohmann::json stats;
-  std::vector<nlohmann::json> log;
+  json plain_stats;
+  json stats;
+  std::vector<json> log;
 };
 
 // The program plain and with LD_PRELOAD and variables alone. It waits for its plan, so that the same iterations are
 // planned ones however busy the machine is.
-Pair run_both(const std::vector<std::string>& argv, const std::string& budget, const Environment& more = {}) {
+Pair run_both(const Words& argv, const std::string& budget, const Environment& more = {}) {
   const Scratch scratch;
   Pair pair;
   pair.plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
@@ -98,7 +80,7 @@ std::vector<Sweep> sweeps() {
 }
 INSTANTIATE_TEST_SUITE_P(Sweep, Budgets, testing::ValuesIn(sweeps()));
 
-nlohmann::json plain_stats(const std::vector<std::string>& argv) {
+json plain_stats(const Words& argv) {
   const Scratch scratch;
   run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
   return read_stats(scratch.path("plain"));
@@ -122,19 +104,17 @@ TEST(MemoryOfTheDriver, ALaunchThatTheDriverHasNoneForIsIssuedAgain) {
     const Pair pair = run_both(argv, "60%", {{"REPRISE_SIM_FAIL", fault}});
     expect_same(pair);
     int departed = 0;
-    for (const nlohmann::json& departure : lines_of(pair.log, "divergence")) {
+    for (const json& departure : lines_of(pair.log, "divergence")) {
       if (departure.value("reason", "") == "the driver is out of memory for a launch") ++departed;
     }
     EXPECT_EQ(departed, 1) << "step " << step << ": no launch of a plan's failed";
   }
 }
 
-void make_plan(const std::vector<std::string>& argv, const std::string& budget, const std::string& plan,
-               const std::string& safety, const Environment& more) {
-  std::vector<std::string> record = {built("bin/reprise"), "record", "--device", "sim", "-o", plan + ".trace", "--"};
-  record.insert(record.end(), argv.begin(), argv.end());
-  const Outcome recorded = run(record, merged(simulated_device(), more));
-  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+void make_plan(const Words& argv, const std::string& budget, const std::string& plan, const std::string& safety,
+               const Environment& more) {
+  Words record = joined({built("bin/reprise"), "record", "--device", "sim", "-o", plan + ".trace", "--"}, argv);
+  well(run(record, merged(simulated_device(), more)));
   const Outcome planned =
       run({built("bin/reprise"), "plan", plan + ".trace", "--budget", budget, "--safety", safety, "-o", plan});
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
@@ -205,8 +185,7 @@ TEST(Chargpt, RunsOneIterationOnly) {
 TEST(Chargpt, SwitchedOffItIsAForwarder) {
   const auto argv = trainer(6, 3);
   const Outcome plain = run(argv, simulated_device());
-  const Outcome off = run(argv, merged(preloaded("50%"), {{"REPRISE_DISABLE", "1"}}));
-  EXPECT_EQ(off.exit_code, 0);
+  const Outcome off = well(run(argv, merged(preloaded("50%"), {{"REPRISE_DISABLE", "1"}})));
   EXPECT_EQ(off.out, plain.out);
   EXPECT_EQ(off.err, plain.err);
 }
@@ -215,9 +194,9 @@ TEST(Chargpt, SwitchedOffItIsAForwarder) {
 // says which it is for.
 TEST(Chargpt, LargeBudgetsHaveLargerChunks) {
   const Scratch scratch;
-  const std::vector<std::string> argv = {built("bin/chargpt"), "--steps", "9"};
+  const Words argv = {built("bin/chargpt"), "--steps", "9"};
   const Environment small = {{"REPRISE_SIM_GRANULARITY", "4096"}};
-  const auto chunk_of = [](const std::vector<nlohmann::json>& log) {
+  const auto chunk_of = [](const std::vector<json>& log) {
     return log.empty() ? int64_t{0} : log.front().value("chunk_bytes", int64_t{0});
   };
   const Pair pair = run_both(argv, "18MiB", small);
@@ -230,12 +209,11 @@ TEST(Chargpt, LargeBudgetsHaveLargerChunks) {
 
   const std::string reprise = built("bin/reprise"), trace = scratch.path("a.trace"), log = scratch.path("a.run");
   const Environment device = merged(simulated_device(), small);
-  std::vector<std::string> command = {reprise, "record", "-o", trace, "--"};
-  command.insert(command.end(), argv.begin(), argv.end());
-  ASSERT_EQ(run(command, device).exit_code, 0);
+  Words command = joined({reprise, "record", "-o", trace, "--"}, argv);
+  well(run(command, device));
   const std::string plan = scratch.path("a.plan");
-  ASSERT_EQ(run({reprise, "plan", trace, "--budget", "60%", "-o", plan}).exit_code, 0);
-  EXPECT_NE(run({reprise, "dump", plan}).out.find(" chunk_bytes=16384 "), std::string::npos);
+  well(run({reprise, "plan", trace, "--budget", "60%", "-o", plan}));
+  EXPECT_TRUE(has(run({reprise, "dump", plan}).out, " chunk_bytes=16384 "));
   command = {reprise, "replay", "--plan", plan, "--run-log", log, "--"};
   command.insert(command.end(), argv.begin(), argv.end());
   const Outcome replayed = run(command, device);
@@ -251,16 +229,10 @@ TEST(Chargpt, PlansOfARecordingLeaveRoomForWhatTheDriverTakes) {
   const Scratch scratch;
   const std::string reprise = built("bin/reprise"), trace = scratch.path("a.trace"), plan = scratch.path("a.plan");
   const Environment device = merged(simulated_device(), {{"REPRISE_SIM_CODE", "1MiB"}});
-  const auto with = [](std::vector<std::string> command) {
-    const std::vector<std::string> program = trainer(1, 8);
-    command.emplace_back("--");
-    command.insert(command.end(), program.begin(), program.end());
-    return command;
-  };
-  const Outcome recorded = run(with({reprise, "record", "-o", trace}), device);
-  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
-  EXPECT_NE(run({reprise, "dump", trace}).out.find("info memory.held_bytes=1048576\n"), std::string::npos);
-  ASSERT_EQ(run({reprise, "plan", trace, "--budget", "60%", "-o", plan}).exit_code, 0);
+  const auto with = [](const Words& command) { return joined(joined(command, {"--"}), trainer(1, 8)); };
+  const Outcome recorded = well(run(with({reprise, "record", "-o", trace}), device));
+  EXPECT_TRUE(has(run({reprise, "dump", trace}).out, "info memory.held_bytes=1048576\n"));
+  well(run({reprise, "plan", trace, "--budget", "60%", "-o", plan}));
   const std::string log = scratch.path("a.run");
   const Outcome replayed = run(with({reprise, "replay", "--plan", plan, "--run-log", log}), device);
   EXPECT_EQ(replayed.out, recorded.out) << replayed.err;

@@ -1,13 +1,5 @@
 // The modelled clock of the simulated device, in recordings: how long operations took and how long an iteration is does
 // not depend on what else the machine does.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "analyzer/machine/machine.h"
 #include "preload/trace/reader.h"
 #include "tests/e2e/harness.h"
@@ -16,10 +8,10 @@ namespace reprise::e2e {
 namespace {
 
 // Each operation's kind, name and nanoseconds, in the program's order.
-using Recording = std::vector<std::string>;
+using Recording = Words;
 
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> all;
+Words cells(const std::string& line) {
+  Words all;
   bool quoted = false;
   all.emplace_back();
   for (const char letter : line) {
@@ -41,22 +33,19 @@ Outcome trainer(const Environment& more) {
 
 Recording record() {
   const Scratch scratch;
-  const Outcome program = trainer({{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
-                                   {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
-                                   {"REPRISE_TRACE", scratch.path("trace")}});
-  EXPECT_EQ(program.exit_code, 0) << program.err;
-  const Outcome exported = run({built("bin/reprise"), "export", scratch.path("trace"), "--format", "csv"});
-  EXPECT_EQ(exported.exit_code, 0) << exported.err;
+  well(trainer({{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
+                {"REPRISE_TRACE", scratch.path("trace")}}));
+  const Outcome exported = well(run({built("bin/reprise"), "export", scratch.path("trace"), "--format", "csv"}));
   Recording recording;
   std::istringstream lines(exported.out);
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line.substr(0, 13), "sequence,kind");
   while (std::getline(lines, line)) {
-    const std::vector<std::string> row = cells(line);
+    const Words row = cells(line);
     if (row.size() < 8 || row[6].empty()) continue;
-    const uint64_t start_ns = std::stoull(row[6]);
-    const uint64_t end_ns = std::stoull(row[7]);
+    const uint64_t start_ns = std::stoull(row[6]), end_ns = std::stoull(row[7]);
     recording.push_back(row[1] + " " + row[2] + " " + std::to_string(end_ns - start_ns));
   }
   return recording;
@@ -65,8 +54,7 @@ Recording record() {
 // Of the program without a recording, which copies to measure the link, and a busy host decides how much.
 uint64_t modelled_ns() {
   const Scratch scratch;
-  const Outcome program = trainer({{"REPRISE_SIM_STATS", scratch.path("stats")}});
-  EXPECT_EQ(program.exit_code, 0) << program.err;
+  well(trainer({{"REPRISE_SIM_STATS", scratch.path("stats")}}));
   return read_stats(scratch.path("stats")).at("modelled_ns");
 }
 
@@ -93,20 +81,18 @@ TEST(Clock, RecordingsAreTheSameBesideOtherWork) {
 // What a run measures of the device is what the planner reads of the recording, by the same keys.
 TEST(Clock, ARunMeasuresTheLinkAndHowLongMappingTakes) {
   const Scratch scratch;
-  const Outcome program = run({built("bin/chargpt"), "--layers", "1", "--width", "64", "--steps", "2"},
-                              merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
-                                                          {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
-                                                          {"REPRISE_BUDGET", "60%"},
-                                                          {"REPRISE_TRACE", scratch.path("trace")},
-                                                          {"REPRISE_SIM_GRANULARITY", "64KiB"},
-                                                          {"REPRISE_SIM_MEMORY_RATE", "400MB"},
-                                                          {"REPRISE_SIM_H2D", "16000000"},
-                                                          {"REPRISE_SIM_D2H", "8000000"},
-                                                          {"REPRISE_SIM_MAP", "96000"}}));
-  ASSERT_EQ(program.exit_code, 0) << program.err;
-  Result<trace::Trace> trace = trace::read_trace(scratch.path("trace"));
-  ASSERT_TRUE(trace.ok()) << trace.status().message();
-  const analyzer::Machine machine = analyzer::machine_of(trace.value());
+  well(run({built("bin/chargpt"), "--layers", "1", "--width", "64", "--steps", "2"},
+           merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                                       {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
+                                       {"REPRISE_BUDGET", "60%"},
+                                       {"REPRISE_TRACE", scratch.path("trace")},
+                                       {"REPRISE_SIM_GRANULARITY", "64KiB"},
+                                       {"REPRISE_SIM_MEMORY_RATE", "400MB"},
+                                       {"REPRISE_SIM_H2D", "16000000"},
+                                       {"REPRISE_SIM_D2H", "8000000"},
+                                       {"REPRISE_SIM_MAP", "96000"}})));
+  auto trace = good(trace::read_trace(scratch.path("trace")));
+  const analyzer::Machine machine = analyzer::machine_of(trace);
   EXPECT_NEAR(machine.h2d_bytes_per_s, 16e6, 1e6);
   EXPECT_NEAR(machine.d2h_bytes_per_s, 8e6, 5e5);
   EXPECT_NE(machine.latency_ns, analyzer::Machine{}.latency_ns);

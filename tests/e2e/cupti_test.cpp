@@ -1,14 +1,10 @@
 // Device times from CUPTI: programs on the simulated device, with a libcupti of our own that tells of its work.
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-class Cupti : public testing::Test {
+class Cupti : public InScratch {
  protected:
   Environment with_cupti(const Environment& base, const std::string& report) const {
     Environment made = merged(
@@ -21,25 +17,22 @@ class Cupti : public testing::Test {
                 "8", "--seed", "1", "--steps", steps},
                environment);
   }
-  static nlohmann::json read(const std::string& path) { return nlohmann::json::parse(read_file(path)); }
-
-  Scratch scratch_;
+  static json read(const std::string& path) { return json::parse(read_file(path)); }
 };
 
 TEST_F(Cupti, EveryLaunchOfARecordingHasATime) {
-  const std::string report = scratch_.path("report"), trace = scratch_.path("a.trace");
+  const std::string report = file("report"), trace = file("a.trace");
   Environment environment = with_cupti(preloaded(""), report);
   environment.erase("REPRISE_BUDGET");
   environment["REPRISE_TRACE"] = trace;
-  const Outcome outcome = train(environment, "4");
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const std::string json = scratch_.path("a.json");
-  ASSERT_EQ(run({built("bin/reprise"), "export", trace, "--format", "json", "-o", json}).exit_code, 0);
+  well(train(environment, "4"));
+  const std::string page = file("a.json");
+  well(run({built("bin/reprise"), "export", trace, "--format", "json", "-o", page}));
   const std::string recorded = run({built("bin/reprise"), "dump", trace}).out;
-  EXPECT_NE(recorded.find("activity.source=cupti"), std::string::npos);
+  EXPECT_TRUE(has(recorded, "activity.source=cupti"));
   size_t ops = 0, times = 0;
-  const nlohmann::json exported = read(json);
-  for (const nlohmann::json& event : exported.at("trace").at("events")) {
+  const json exported = read(page);
+  for (const json& event : exported.at("trace").at("events")) {
     if (event.at("event") != "op" || event.at("kind") != "launch") continue;
     ++ops;
     if (event.contains("start_ns")) ++times;
@@ -52,10 +45,9 @@ TEST_F(Cupti, EveryLaunchOfARecordingHasATime) {
 TEST_F(Cupti, StopsWhereNothingIsRecorded) {
   uint64_t works[2];
   for (const int run : {0, 1}) {
-    const std::string report = scratch_.path("report");
-    const Outcome outcome = train(with_cupti(preloaded("50%"), report), run == 0 ? "20" : "120");
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    const nlohmann::json left = read(report);
+    const std::string report = file("report");
+    well(train(with_cupti(preloaded("50%"), report), run == 0 ? "20" : "120"));
+    const json left = read(report);
     EXPECT_EQ(left.at("enabled"), 0);
     EXPECT_EQ(left.at("subscribed"), 0);
     works[run] = left.at("works");
@@ -66,14 +58,13 @@ TEST_F(Cupti, StopsWhereNothingIsRecorded) {
 
 // CUPTI hands over no buffer with a record of work that is not complete, and the iteration behind the sampled one runs.
 TEST_F(Cupti, APlannedIterationIsMeasuredWhileTheNextOneRuns) {
-  Environment environment = with_cupti(preloaded("50%"), scratch_.path("report"));
+  Environment environment = with_cupti(preloaded("50%"), file("report"));
   environment["REPRISE_TEST_CUPTI_BUSY"] = "1";
-  environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
-  const Outcome outcome = train(environment, "60");
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto overlaps = lines_of(read_run_log(scratch_.path("a.run")), "overlap");
+  environment["REPRISE_RUN_LOG"] = file("a.run");
+  const Outcome outcome = well(train(environment, "60"));
+  const auto overlaps = lines_of(read_run_log(file("a.run")), "overlap");
   ASSERT_FALSE(overlaps.empty()) << outcome.err;
-  for (const nlohmann::json& overlap : overlaps) EXPECT_GT(overlap.at("compute_ns"), 0) << overlap;
+  for (const json& overlap : overlaps) EXPECT_GT(overlap.at("compute_ns"), 0) << overlap;
 }
 
 }  // namespace

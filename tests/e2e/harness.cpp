@@ -1,22 +1,11 @@
 #include "tests/e2e/harness.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <thread>
+#include "tests/support/test.h"
 
 namespace reprise::e2e {
 namespace {
 
-std::vector<std::string> environment_strings(const Environment& changes) {
+Words environment_strings(const Environment& changes) {
   Environment all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -24,12 +13,12 @@ std::vector<std::string> environment_strings(const Environment& changes) {
     if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
   }
   for (const auto& [name, value] : changes) all[name] = value;
-  std::vector<std::string> strings;
+  Words strings;
   for (const auto& [name, value] : all) strings.push_back(name + "=" + value);
   return strings;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
+std::vector<char*> pointers(Words& strings) {
   std::vector<char*> result;
   for (auto& text : strings) result.push_back(text.data());
   result.push_back(nullptr);
@@ -52,12 +41,11 @@ int wait_for(pid_t child, int timeout_seconds) {
 
 }  // namespace
 
-Outcome run(const std::vector<std::string>& argv, const Environment& environment, int timeout_seconds) {
+Outcome run(const Words& argv, const Environment& environment, int timeout_seconds) {
   Scratch scratch;
-  const std::string out_path = scratch.path("out");
-  const std::string err_path = scratch.path("err");
-  std::vector<std::string> arguments = argv;
-  std::vector<std::string> variables = environment_strings(environment);
+  const std::string out_path = scratch.path("out"), err_path = scratch.path("err");
+  Words arguments = argv;
+  Words variables = environment_strings(environment);
   std::vector<char*> argument_pointers = pointers(arguments);
   std::vector<char*> variable_pointers = pointers(variables);
   const pid_t child = fork();
@@ -90,16 +78,6 @@ std::string torch_python() {
   return access(own.c_str(), X_OK) == 0 ? own : "python3";
 }
 
-Scratch::Scratch() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "reprise-e2e-XXXXXX").string();
-  folder_ = mkdtemp(pattern.data());
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
 Environment simulated_device() {
   return {{"LD_LIBRARY_PATH", built("lib/sim")},
           {"REPRISE_SIM_GRANULARITY", "64KiB"},
@@ -113,23 +91,25 @@ Environment preloaded(const std::string& budget) {
                                      {"REPRISE_BUDGET", budget}});
 }
 
-Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program, const Environment& more) {
-  words.insert(words.begin(), built("bin/reprise"));
-  if (!program.empty()) words.emplace_back("--");
-  words.insert(words.end(), program.begin(), program.end());
-  Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
+Environment launching(const Environment& more) {
+  Environment environment = simulated_device();
   environment.erase("LD_LIBRARY_PATH");
-  return run(words, merged(environment, more));
+  return merged(environment, more);
 }
 
-std::vector<std::string> small_trainer(int steps, const std::vector<std::string>& more) {
-  std::vector<std::string> argv{built("bin/chargpt")};
+Outcome reprise(Words words, const Words& program, const Environment& more) {
+  words.insert(words.begin(), built("bin/reprise"));
+  if (!program.empty()) words.emplace_back("--");
+  return run(joined(words, program), launching(merged({{"REPRISE_SIM_GRANULARITY", "16KiB"}}, more)));
+}
+
+Words small_trainer(int steps, const Words& more) {
+  Words argv{built("bin/chargpt")};
   for (const char* word : {"--layers", "1", "--width", "32", "--heads", "2", "--batch", "4", "--context", "16"}) {
     argv.emplace_back(word);
   }
   argv.insert(argv.end(), {"--seed", "1", "--steps", std::to_string(steps)});
-  argv.insert(argv.end(), more.begin(), more.end());
-  return argv;
+  return joined(argv, more);
 }
 
 Environment merged(Environment base, const Environment& more) {
@@ -137,33 +117,35 @@ Environment merged(Environment base, const Environment& more) {
   return base;
 }
 
-nlohmann::json read_stats(const std::string& path) {
-  return nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
-std::vector<nlohmann::json> read_run_log(const std::string& path) {
-  std::vector<nlohmann::json> lines;
+json read_stats(const std::string& path) { return json::parse(read_file(path), nullptr, /*allow_exceptions=*/false); }
+
+std::vector<json> read_run_log(const std::string& path) {
+  std::vector<json> lines;
   std::istringstream stream(read_file(path));
   for (std::string line; std::getline(stream, line);) {
-    lines.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
+    lines.push_back(json::parse(line, nullptr, /*allow_exceptions=*/false));
     EXPECT_FALSE(lines.back().is_discarded()) << "not JSON: " << line;
   }
   return lines;
 }
 
-std::vector<nlohmann::json> lines_of(const std::vector<nlohmann::json>& log, const std::string& kind) {
-  std::vector<nlohmann::json> result;
+std::vector<json> lines_of(const std::vector<json>& log, const std::string& kind) {
+  std::vector<json> result;
   for (const auto& line : log) {
     if (line.value("kind", "") == kind) result.push_back(line);
   }
   return result;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+json data_of_page(const std::string& path) {
+  const std::string text = read_file(path);
+  const size_t begin = text.find("id=\"data\">") + 10;
+  return json::parse(text.substr(begin, text.find("</script>", begin) - begin));
 }
 
 }  // namespace reprise::e2e

@@ -1,10 +1,5 @@
 // Programs whose order is easily lost: captures beside eager work, several threads, contexts and default streams, the
 // end of a context. The same lines plain and under a budget in which the largest call just fits.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -21,14 +16,12 @@ class OrderTest : public ::testing::TestWithParam<std::tuple<Case, const char*>>
 
 TEST_P(OrderTest, SaysTheSameWithinTheBudget) {
   const auto& [subject, granularity] = GetParam();
-  const std::vector<std::string> argv = {built("bin/order_program"), subject.name, std::to_string(subject.mib)};
+  const Words argv = {built("bin/order_program"), subject.name, std::to_string(subject.mib)};
   const Environment machine =
       merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", granularity}, {"REPRISE_SIM_DEVICES", "2"}});
-  const Outcome plain = run(argv, machine, 30);
-  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  const Outcome plain = well(run(argv, machine, 30));
   ASSERT_EQ(plain.out.find("error") != std::string::npos, subject.calls_late) << plain.out;
-  const Outcome managed = run(argv, merged(preloaded(subject.budget), machine), 30);
-  EXPECT_EQ(managed.exit_code, 0) << managed.err;
+  const Outcome managed = well(run(argv, merged(preloaded(subject.budget), machine), 30));
   EXPECT_EQ(managed.out, plain.out) << managed.err;
 }
 

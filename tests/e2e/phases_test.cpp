@@ -1,12 +1,4 @@
 // Programs of several loops: each gets a plan of its own, whatever the budget, and prints what it prints without.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -22,13 +14,13 @@ struct Phases {
 
 void PrintTo(const Phases& value, std::ostream* out) { *out << value.kind; }
 
-std::vector<std::string> command(const std::string& kind, int rounds) {
+Words command(const std::string& kind, int rounds) {
   return {built("bin/phases_program"), built("bin/hash_kernels.cubin"), kind, std::to_string(rounds)};
 }
 
 struct Managed {
   Outcome outcome;
-  std::vector<nlohmann::json> log;
+  std::vector<json> log;
 };
 
 Managed managed(const std::string& kind, int rounds, const Environment& more) {
@@ -57,8 +49,7 @@ class SeveralPlans : public testing::TestWithParam<Phases> {};
 
 TEST_P(SeveralPlans, AreMadeAndKept) {
   const Phases& phases = GetParam();
-  const Outcome plain = run(command(phases.kind, phases.rounds), simulated_device());
-  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  const Outcome plain = well(run(command(phases.kind, phases.rounds), simulated_device()));
   for (const char* budget : {"80%", "60%", "50%"}) {
     for (const char* safety : {"strict", "trusted"}) {
       const Managed run =
@@ -87,8 +78,7 @@ class OneIdentity : public testing::TestWithParam<Phases> {};
 
 TEST_P(OneIdentity, IsPlanned) {
   const Phases& phases = GetParam();
-  const Outcome plain = run(command(phases.kind, phases.rounds), simulated_device());
-  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  const Outcome plain = well(run(command(phases.kind, phases.rounds), simulated_device()));
   for (const char* safety : {"strict", "trusted"}) {
     const Managed run = managed(phases.kind, phases.rounds,
                                 merged(preloaded("60%"), {{"REPRISE_SAFETY", safety}, {"REPRISE_WAIT_FOR_PLAN", "1"}}));
@@ -140,9 +130,8 @@ TEST(SeveralPlansTest, AGivenPlanIsTheOnlyOne) {
                                                               {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
                                                               {"REPRISE_TRACE", scratch.path("trace")}}));
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
-  const Outcome planned = run(
-      {built("bin/reprise"), "plan", scratch.path("trace"), "--budget", "60%", "-o", scratch.path("plan"), "--quiet"});
-  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  well(run(
+      {built("bin/reprise"), "plan", scratch.path("trace"), "--budget", "60%", "-o", scratch.path("plan"), "--quiet"}));
   const Managed replayed = managed("evaluate", 6, merged(preloaded("60%"), {{"REPRISE_PLAN", scratch.path("plan")}}));
   EXPECT_EQ(replayed.outcome.out, run(command("evaluate", 6), simulated_device()).out);
   EXPECT_EQ(lines_of(replayed.log, "plan").size(), 1u);
@@ -209,12 +198,10 @@ TEST(SeveralPlansTest, ATraceWithPausesIsARecording) {
       managed("evaluate", 6,
               merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_TRACE", scratch.path("trace")}}));
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
-  const Outcome dump = reprise::e2e::run({built("bin/reprise"), "dump", scratch.path("trace")});
-  EXPECT_EQ(dump.exit_code, 0) << dump.err;
-  EXPECT_NE(dump.out.find("\npause between calls "), std::string::npos);
-  const Outcome plan = reprise::e2e::run(
-      {built("bin/reprise"), "plan", scratch.path("trace"), "--budget", "60%", "-o", scratch.path("plan"), "--quiet"});
-  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  const Outcome dump = well(reprise::e2e::run({built("bin/reprise"), "dump", scratch.path("trace")}));
+  EXPECT_TRUE(has(dump.out, "\npause between calls "));
+  well(reprise::e2e::run(
+      {built("bin/reprise"), "plan", scratch.path("trace"), "--budget", "60%", "-o", scratch.path("plan"), "--quiet"}));
 }
 
 }  // namespace

@@ -1,10 +1,5 @@
 // The dataflow-hash oracle: a random program printed hashes without Reprise; under any budget it must print the same.
 // One lost byte, one stale reload or one wrong order changes every hash after it.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -13,18 +8,17 @@ namespace {
 struct Case {
   int seed;
   std::string budget;
-  std::vector<std::string> options;
+  Words options;
 };
 
 void PrintTo(const Case& value, std::ostream* out) { *out << "seed " << value.seed << " budget " << value.budget; }
 
 class RandomProgram : public testing::TestWithParam<Case> {};
 
-std::vector<std::string> command(const Case& value, int iterations) {
-  std::vector<std::string> argv = {built("bin/random_program"), built("bin/hash_kernels.cubin"),
-                                   std::to_string(value.seed), std::to_string(iterations)};
-  argv.insert(argv.end(), value.options.begin(), value.options.end());
-  return argv;
+Words command(const Case& value, int iterations) {
+  return joined({built("bin/random_program"), built("bin/hash_kernels.cubin"), std::to_string(value.seed),
+                 std::to_string(iterations)},
+                value.options);
 }
 
 TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
@@ -33,8 +27,7 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   const auto& options = GetParam().options;
   const bool evaluates = std::find(options.begin(), options.end(), "--odd-every") != options.end();
   const auto argv = command(GetParam(), evaluates ? 26 : 16);
-  const Outcome plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
-  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  const Outcome plain = well(run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}})));
   const Outcome managed =
       run(argv, merged(preloaded(GetParam().budget), {{"REPRISE_SIM_STATS", scratch.path("managed")},
                                                       {"REPRISE_RUN_LOG", scratch.path("log")},
@@ -46,7 +39,7 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   const double fraction = std::stod(GetParam().budget) / 100.0;
   EXPECT_LE(stats["peak_bytes"].get<double>(), fraction * plain_stats["peak_bytes"].get<double>() + 1);
   EXPECT_EQ(stats["unsupported_calls"], 0);
-  EXPECT_EQ(managed.err.find("defect"), std::string::npos) << managed.err;
+  EXPECT_FALSE(has(managed.err, "defect"));
   const auto ends = lines_of(read_run_log(scratch.path("log")), "end");
   ASSERT_EQ(ends.size(), 1u);
   if (fraction < 1) {
@@ -62,8 +55,7 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
 // depends on the program.
 TEST(RandomProgramTest, AFreeThatFailsCanBeMadeOnceMore) {
   const auto argv = command({11, "60%", {"--ops", "40", "--max-kib", "384", "--retry"}}, 6);
-  const Outcome plain = run(argv, simulated_device());
-  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  const Outcome plain = well(run(argv, simulated_device()));
   int told = 0;
   for (int wait = 1; wait <= 24; ++wait) {
     const Outcome managed = run(
@@ -78,7 +70,7 @@ TEST(RandomProgramTest, AFreeThatFailsCanBeMadeOnceMore) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  const std::vector<std::vector<std::string>> shapes = {
+  const std::vector<Words> shapes = {
       {},
       {"--streams", "1", "--async"},
       {"--streams", "4", "--ops", "90"},

@@ -1,7 +1,9 @@
 """Runs a program plain and under Reprise on the simulated device, and says whether a managed run kept its promise: the
-same lines, or an error that the program saw and that one message tells. Callers: reproductions/check, hidden/check."""
+same lines, or an error that the program saw and that one message tells. Callers: the scripts named check."""
+import argparse
 import collections
 import os
+import shlex
 import signal
 import subprocess
 
@@ -51,6 +53,26 @@ def run(command, environment, seconds=60):
         out, err = process.communicate()
         return Outcome(TIMED_OUT, out, err)
     return Outcome(process.returncode, out, err)
+
+
+def parser(doc, jobs=2):
+    """What each script that runs thousands of random programs is asked."""
+    made = argparse.ArgumentParser(description=doc.splitlines()[0])
+    made.add_argument("--seeds", type=int, default=5000)
+    made.add_argument("--first", type=int, default=1)
+    made.add_argument("--jobs", type=int, default=jobs)
+    made.add_argument("--build", default="build/release")
+    made.add_argument("--show", type=int)
+    return made
+
+
+def show(command, environment, expected, got):
+    """A managed run with all that it says, and the command by which to run it without the script."""
+    ours = {key: value for key, value in environment.items() if os.environ.get(key) != value}
+    print("env " + shlex.join([f"{key}={value}" for key, value in ours.items()] + command))
+    for plain_line, line in zip(expected.out.splitlines(), got.out.splitlines()):
+        print(line if line == plain_line else f"{line}   plain: {plain_line}")
+    print(got.err, end="")
 
 
 def messages(outcome):

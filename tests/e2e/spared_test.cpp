@@ -1,7 +1,5 @@
 // What leaves the device without a copy, because the host has the same bytes already: found by comparing digests, never
 // by trusting a kernel.
-#include <gtest/gtest.h>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -13,14 +11,13 @@ constexpr uint64_t kLayers = 8;
 struct Compared {
   Outcome plain;
   Outcome managed;
-  std::vector<nlohmann::json> planned;
-  nlohmann::json end;
+  std::vector<json> planned;
+  json end;
 };
 
-Compared run_both(const std::vector<std::string>& arguments, const std::string& budget, const Environment& more) {
+Compared run_both(const Words& arguments, const std::string& budget, const Environment& more) {
   const Scratch scratch;
-  std::vector<std::string> argv = {built("bin/inference_program")};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  Words argv = joined({built("bin/inference_program")}, arguments);
   Compared both;
   both.plain = run(argv, simulated_device());
   const Environment managed =

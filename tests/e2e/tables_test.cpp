@@ -1,10 +1,5 @@
 // Kernels that reach tensors through tables of addresses in memory get the right bytes, however the table came about:
 // while memory is managed on demand, under plans, and where a buffer cannot be read in time.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -22,27 +17,25 @@ class Tables : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     argv_ = {built("bin/table_program"), GetParam().way, "14", GetParam().words};
-    plain_ = run(argv_, simulated_device());
-    ASSERT_EQ(plain_.exit_code, 0) << plain_.err;
+    plain_ = well(run(argv_, simulated_device()));
   }
-  nlohmann::json end_of(const Environment& more) {
+  json end_of(const Environment& more) {
     const Outcome managed =
         run(argv_, merged(merged(preloaded(GetParam().budget), {{"REPRISE_RUN_LOG", scratch_.path("log")}}), more));
     EXPECT_EQ(managed.exit_code, 0) << managed.err;
     EXPECT_EQ(managed.out, plain_.out) << managed.err;
     const auto ends = lines_of(read_run_log(scratch_.path("log")), "end");
-    return ends.size() == 1 ? ends.back() : nlohmann::json();
+    return ends.size() == 1 ? ends.back() : json();
   }
 
   const Scratch scratch_;
-  std::vector<std::string> argv_;
+  Words argv_;
   Outcome plain_;
 };
 
 class AnyTables : public Tables {};
 TEST_P(AnyTables, LeadToTheRightBytes) {
-  const nlohmann::json end = end_of({{"REPRISE_WAIT_FOR_PLAN", "1"}});
-  EXPECT_GT(end["offload_bytes"], 0) << "nothing ever left the device";
+  EXPECT_GT(end_of({{"REPRISE_WAIT_FOR_PLAN", "1"}})["offload_bytes"], 0) << "nothing ever left the device";
 }
 
 std::vector<Case> all_cases() {
@@ -61,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, AnyTables, testing::ValuesIn(all_cases()));
 // The plan has the tensors that only the table names.
 class PlannedTables : public Tables {};
 TEST_P(PlannedTables, ArePlanned) {
-  const nlohmann::json end = end_of({{"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_SIM_H2D", "1GiB"}});
+  const json end = end_of({{"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_SIM_H2D", "1GiB"}});
   EXPECT_GT(end["iterations_planned"], 4);
   EXPECT_GT(end["buffers_with_addresses"], 0);
 }
@@ -74,9 +67,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, PlannedTables,
 class LeftTables : public testing::TestWithParam<const char*> {};
 TEST_P(LeftTables, LeadToTheRightBytes) {
   for (const char* way : {"once", "anew", "other_stream"}) {
-    const std::vector<std::string> argv = {built("bin/table_program"), way, "24", "40000"};
-    const Outcome plain = run(argv, simulated_device());
-    ASSERT_EQ(plain.exit_code, 0) << plain.err;
+    const Words argv = {built("bin/table_program"), way, "24", "40000"};
+    const Outcome plain = well(run(argv, simulated_device()));
     for (const int nth : {11, 15, 18, 20}) {
       const Scratch scratch;
       const std::string fault = "launch-of-6gather@" + std::to_string(nth) + "=2";
@@ -97,11 +89,10 @@ INSTANTIATE_TEST_SUITE_P(Safeties, LeftTables, testing::Values("strict", "truste
 TEST(LateTables, ArePlannedAnew) {
   for (const char* budget : {"60%", "75%"}) {
     const Scratch scratch;
-    const std::vector<std::string> argv = {built("bin/table_program"), "late", "40", "40000"};
+    const Words argv = {built("bin/table_program"), "late", "40", "40000"};
     const Outcome plain = run(argv, simulated_device());
-    const Outcome managed = run(
-        argv, merged(preloaded(budget), {{"REPRISE_RUN_LOG", scratch.path("log")}, {"REPRISE_WAIT_FOR_PLAN", "1"}}));
-    EXPECT_EQ(managed.exit_code, 0) << managed.err;
+    const Outcome managed = well(run(
+        argv, merged(preloaded(budget), {{"REPRISE_RUN_LOG", scratch.path("log")}, {"REPRISE_WAIT_FOR_PLAN", "1"}})));
     EXPECT_EQ(managed.out, plain.out) << managed.err;
     const auto ends = lines_of(read_run_log(scratch.path("log")), "end");
     ASSERT_EQ(ends.size(), 1u);
@@ -113,7 +104,7 @@ TEST(LateTables, ArePlannedAnew) {
 // Reading back gives up on a kernel that waits for the launch that asks; the program goes on.
 class HeldBackKernel : public Tables {};
 TEST_P(HeldBackKernel, IsNotWaitedForForEver) {
-  const nlohmann::json end = end_of({});
+  const json end = end_of({});
   EXPECT_GT(end["buffers_not_scanned"], 0);
   EXPECT_LE(end["buffers_not_scanned"], 6);
 }
@@ -121,26 +112,22 @@ INSTANTIATE_TEST_SUITE_P(Ways, HeldBackKernel, testing::Values(Case{"held_back",
 
 // All memory is resident for it, or it is refused.
 TEST(OpaqueByName, AKernelOfACollectiveLibraryIsNeverWrong) {
-  const std::vector<std::string> argv = {built("bin/table_program"), "collective", "9", "40000"};
-  const Outcome plain = run(argv, simulated_device());
-  ASSERT_EQ(plain.exit_code, 0) << plain.err;
-  const Outcome ample = run(argv, preloaded("64MiB"));
-  EXPECT_EQ(ample.exit_code, 0) << ample.err;
+  const Words argv = {built("bin/table_program"), "collective", "9", "40000"};
+  const Outcome plain = well(run(argv, simulated_device())), ample = well(run(argv, preloaded("64MiB")));
   EXPECT_EQ(ample.out, plain.out);
   const Outcome tight = run(argv, preloaded("1400KiB"));
   EXPECT_EQ(tight.exit_code, 9) << tight.out;
-  EXPECT_NE(tight.err.find("ncclDevKernel_sum needs "), std::string::npos) << tight.err;
+  EXPECT_TRUE(has(tight.err, "ncclDevKernel_sum needs "));
 }
 
 // Without a budget, too: what a recording says of a launch is what a plan of it will know.
 TEST(RecordedTables, LeadToTheirTensors) {
   const Scratch scratch;
   for (const char* way : {"once", "anew", "other_stream", "host_function_copy"}) {
-    const Outcome recorded = run({built("bin/table_program"), way, "6", "20000"},
-                                 merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
-                                                             {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
-                                                             {"REPRISE_TRACE", scratch.path("trace")}}));
-    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    well(run({built("bin/table_program"), way, "6", "20000"},
+             merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                                         {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
+                                         {"REPRISE_TRACE", scratch.path("trace")}})));
     const Outcome dump = run({built("bin/reprise"), "dump", scratch.path("trace")});
     std::istringstream lines(dump.out);
     int launches = 0;

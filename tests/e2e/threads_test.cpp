@@ -1,10 +1,5 @@
 // Sixteen host threads on the few processors that there are: each sees its own bytes, within a budget as without one,
 // and all come to their end. REPRISE_TEST_THREADS_SECONDS=60 is the long form.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <string>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -23,8 +18,7 @@ Outcome run_threads(int milliseconds, const Environment& environment) {
 class Threads : public testing::TestWithParam<std::string> {};
 
 TEST_P(Threads, SeeTheirOwnBytesWithinABudget) {
-  const Outcome plain = run_threads(0, simulated_device());
-  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  const Outcome plain = well(run_threads(0, simulated_device()));
   const Scratch scratch;
   const Outcome managed =
       run_threads(seconds() * 1000,

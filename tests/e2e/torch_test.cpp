@@ -1,12 +1,5 @@
 // PyTorch itself on the simulated device: a random program of its memory operations prints the same checksums under a
 // budget. It needs a PyTorch for CUDA 13 (torch_python()), and is skipped without one.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <ostream>
-#include <string>
-
 #include "tests/e2e/harness.h"
 #include "tests/e2e/with_torch.h"
 
@@ -16,7 +9,7 @@ namespace {
 struct Case {
   int seed;
   int iterations;
-  std::vector<std::string> elements;  // sizes of its tensors in floats; none: the program's own
+  Words elements;  // sizes of its tensors in floats; none: the program's own
 };
 
 void PrintTo(const Case& value, std::ostream* out) {
@@ -64,17 +57,16 @@ void expect_within_budget(const Scratch& scratch, const std::string& budget) {
 
 TEST_P(Torch, PrintsTheSameChecksumsUnderABudget) {
   const Scratch scratch;
-  std::vector<std::string> argv = {python_, REPRISE_TORCH_PROGRAM, std::to_string(GetParam().seed),
-                                   std::to_string(GetParam().iterations)};
-  argv.insert(argv.end(), GetParam().elements.begin(), GetParam().elements.end());
-  const Outcome plain = run(argv, plain_environment(scratch));
-  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
-  ASSERT_NE(plain.out.find("final checksum "), std::string::npos) << plain.out;
+  Words argv =
+      joined({python_, REPRISE_TORCH_PROGRAM, std::to_string(GetParam().seed), std::to_string(GetParam().iterations)},
+             GetParam().elements);
+  const Outcome plain = well(run(argv, plain_environment(scratch)));
+  ASSERT_TRUE(has(plain.out, "final checksum "));
   for (const std::string budget : {"80%", "50%"}) {
     SCOPED_TRACE(budget);
     const Outcome managed = run(argv, managed_environment(scratch, budget));
     EXPECT_EQ(managed.out, plain.out) << managed.err;
-    EXPECT_EQ(managed.err.find("defect"), std::string::npos) << managed.err;
+    EXPECT_FALSE(has(managed.err, "defect"));
     ASSERT_EQ(managed.exit_code, 0) << managed.err;
     expect_within_budget(scratch, budget);
   }
@@ -83,31 +75,28 @@ TEST_P(Torch, PrintsTheSameChecksumsUnderABudget) {
 // Dataflow hashing of PyTorch's own kernels: equal in each process, and not equal where the program is another one.
 class TorchOracle : public WithTorch {
  protected:
-  void train(const std::string& log, const std::vector<std::string>& options = {}) {
-    std::vector<std::string> argv = {python_, REPRISE_TORCH_TRAINING};
-    argv.insert(argv.end(), options.begin(), options.end());
+  void train(const std::string& log, const Words& options = {}) {
+    Words argv = joined({python_, REPRISE_TORCH_TRAINING}, options);
     const Outcome ran =
-        run(argv, merged(plain_environment(scratch_), {{"REPRISE_SIM_HASH_LOG", scratch_.path(log + ".hashes")}}), 300);
+        run(argv, merged(plain_environment(scratch_), {{"REPRISE_SIM_HASH_LOG", file(log + ".hashes")}}), 300);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
   }
   Outcome compare(const std::string& other) {
-    return run({REPRISE_FIRST_DIFFERENCE, scratch_.path("plain.hashes"), scratch_.path(other + ".hashes")});
+    return run({REPRISE_FIRST_DIFFERENCE, file("plain.hashes"), file(other + ".hashes")});
   }
-  const Scratch scratch_;
 };
 
 TEST_F(TorchOracle, TrainingIsTheSameInThreeProcesses) {
   train("plain");
   for (const char* other : {"second", "third"}) {
     train(other);
-    const Outcome outcome = compare(other);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    well(compare(other));
   }
 }
 
 TEST_F(TorchOracle, AnotherSeedRateOrStepIsSeen) {
   train("plain");
-  const std::vector<std::vector<std::string>> others = {{"--seed", "2"}, {"--rate", "0.0011"}, {"--steps", "4"}};
+  const std::vector<Words> others = {{"--seed", "2"}, {"--rate", "0.0011"}, {"--steps", "4"}};
   for (const auto& options : others) {
     train("other", options);
     const Outcome outcome = compare("other");
@@ -180,8 +169,7 @@ TEST_F(TorchCommand, AModelOnTwoDevicesHasTheSameLosses) {
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
   EXPECT_EQ(std::count(plain.out.begin(), plain.out.end(), '\n'), 8) << plain.out;
   for (const char* const budget : {"4GiB", "60%"}) {
-    const Outcome managed = train(budget);
-    EXPECT_EQ(managed.exit_code, 0) << managed.err;
+    const Outcome managed = well(train(budget));
     EXPECT_EQ(managed.out, plain.out) << budget << ": " << managed.err;
   }
 }
@@ -203,7 +191,7 @@ TEST_F(TorchCommand, IsProfiledWithoutTheDevice) {
                                scratch.path("report.html"), "--", python_, "-c", kProfiled});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "True\n");
-  EXPECT_NE(outcome.err.find("CUPTI is not supported"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "CUPTI is not supported"));
 }
 
 // By PyTorch's own calls of the driver, through CUDA's runtime.
@@ -218,7 +206,7 @@ TEST_F(TorchCommand, WhatTheLauncherSetsIsToldWhereItHurtsOrIsTakenAway) {
   const std::string history = "import torch; torch.cuda.memory._record_memory_history(max_entries=1000)";
   const Outcome failed = ran(history);
   EXPECT_EQ(failed.exit_code, 1) << failed.err;
-  EXPECT_NE(failed.err.find(lacks), std::string::npos) << failed.err;
+  EXPECT_TRUE(has(failed.err, lacks));
   const Outcome native = ran(history, {{"PYTORCH_ALLOC_CONF", "backend:native"}});
   EXPECT_EQ(native.exit_code, 0) << "the way out that the line names: " << native.err;
   const std::string setting = "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128";
@@ -226,9 +214,8 @@ TEST_F(TorchCommand, WhatTheLauncherSetsIsToldWhereItHurtsOrIsTakenAway) {
       ran("import os; os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'max_split_size_mb:128'\n"
           "import torch; x = torch.zeros(1 << 20, device='cuda'); y = torch.zeros(1 << 10, device='cuda')");
   EXPECT_EQ(set.exit_code, 0) << set.err;
-  const size_t told = set.err.find(setting + " was set by the program itself");
-  EXPECT_NE(told, std::string::npos) << set.err;
-  EXPECT_EQ(set.err.find(setting, told + 1), std::string::npos) << "once: " << set.err;
+  EXPECT_TRUE(has(set.err, setting + " was set by the program itself"));
+  EXPECT_EQ(count_of(set.err, setting), 1u) << set.err;
 }
 
 // Seeds whose copies fit half of the memory (1 and 2 have larger ones), and whose checksums notice a bit that is lost

@@ -1,9 +1,6 @@
 // A suite of tests that need a PyTorch for CUDA 13 (torch_python()): skipped without one, with the reason. It is looked
 // for once a process. Callers: torch_test, pytorch/scripts_test.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "tests/e2e/harness.h"
 
@@ -21,7 +18,7 @@ if not (torch.version.cuda or '').startswith('13.'):
 print(sys.executable, end='')
 )";
 
-class WithTorch : public testing::Test {
+class WithTorch : public InScratch {
  protected:
   static void SetUpTestSuite() {
     if (!python_.empty() || !problem_.empty()) return;  // once for all suites

@@ -1,13 +1,8 @@
 // What libFuzzer starts from, and what it has found, through the same functions in an ordinary build: seeds are
 // accepted, as they are and with their ends cut off or bytes changed nothing breaks, and no finding comes back.
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <random>
-#include <set>
-
 #include "tests/fuzz/readers.h"
 #include "tests/fuzz/seeds.h"
+#include "tests/support/test.h"
 
 namespace reprise::fuzz {
 namespace {

@@ -1,14 +1,10 @@
 // The reader of task graphs against damaged JSON: it may refuse, in one line, but never crash, hang or ask for memory
 // beyond reason; and what it accepts can be planned. REPRISE_FUZZ_ROUNDS and REPRISE_FUZZ_SEED change the defaults for
 // long runs.
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <cstdlib>
-#include <random>
-#include <string>
-
 #include "analyzer/planner/planner.h"
+#include "tests/support/test.h"
 #include "tools/lab/graphs/json_graph.h"
 
 namespace reprise::tools {
@@ -77,12 +73,11 @@ class GraphFuzz : public ::testing::Test {
   }
 
   void plan(analyzer::TaskGraph graph) {
-    const Result<analyzer::Workload> workload = analyzer::make_workload(std::move(graph), {});
-    ASSERT_TRUE(workload.ok()) << workload.status().message();
+    const auto workload = good(analyzer::make_workload(std::move(graph), {}));
     analyzer::PlanOptions options;
     options.policy = "disco";
-    options.budget_bytes = workload.value().minimum_bytes + below(4) * kGraphChunk;
-    const Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options);
+    options.budget_bytes = workload.minimum_bytes + below(4) * kGraphChunk;
+    const Result<plan::Plan> plan = analyzer::make_plan(workload, options);
     EXPECT_EQ(plan.ok() ? std::string::npos : plan.status().message().find('\n'), std::string::npos);
     if (plan.ok()) ++planned_;
   }

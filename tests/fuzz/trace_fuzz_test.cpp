@@ -1,12 +1,8 @@
 // The reader against damaged traces: it may refuse or stop early, but never crash, hang or ask for memory beyond
 // reason. Mutates a sample in three ways: bytes of the file, bytes of a chunk's records under a right checksum, and
 // fields set to extreme values. REPRISE_FUZZ_ROUNDS and REPRISE_FUZZ_SEED change the defaults for long runs.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <random>
-
 #include "preload/trace/reader.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_bytes.h"
 
 namespace reprise::trace {

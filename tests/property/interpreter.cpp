@@ -374,13 +374,11 @@ std::vector<Strategy> strategies(const plan::Plan& plan, std::mt19937& random) {
       {"transfers first", prefer([=](uint32_t a, uint32_t b) { return is_transfer(a) && !is_transfer(b); })});
   result.push_back({"newest first", prefer([](uint32_t a, uint32_t b) { return a > b; })});
   result.push_back({"reloads first, newest", prefer([=](uint32_t a, uint32_t b) {
-                      const bool x = kind(a) == plan::VertexKind::reload;
-                      const bool y = kind(b) == plan::VertexKind::reload;
+                      const bool x = kind(a) == plan::VertexKind::reload, y = kind(b) == plan::VertexKind::reload;
                       return x != y ? x : a > b;
                     })});
   result.push_back({"offloads last", prefer([=](uint32_t a, uint32_t b) {
-                      const bool x = kind(a) == plan::VertexKind::offload;
-                      const bool y = kind(b) == plan::VertexKind::offload;
+                      const bool x = kind(a) == plan::VertexKind::offload, y = kind(b) == plan::VertexKind::offload;
                       return x != y ? y : a > b;
                     })});
   return result;

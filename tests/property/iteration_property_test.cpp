@@ -1,14 +1,10 @@
 // Random programs with a short loop of set-up work before or behind their main loop: what is found covers at least as
 // much of the recorded device time as either loop.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
 
 #include "analyzer/iteration/finder.h"
 #include "analyzer/taskgraph/graph.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {

@@ -1,14 +1,5 @@
 // Properties of plans for random programs and budgets.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <iterator>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/planner/candidate.h"
 #include "analyzer/planner/planner.h"
@@ -19,6 +10,7 @@
 #include "tests/property/cases.h"
 #include "tests/property/interpreter.h"
 #include "tests/property/random_program.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -247,8 +239,7 @@ TEST(PlanProperty, SameInputSamePlan) {
     const trace::Trace trace = random_program(any_shape());
     PlanOptions options;
     options.budget_fraction = 0.7;
-    const Result<plan::Plan> a = make_plan(trace, options);
-    const Result<plan::Plan> b = make_plan(trace, options);
+    const Result<plan::Plan> a = make_plan(trace, options), b = make_plan(trace, options);
     RC_ASSERT(a.ok() == b.ok());
     if (a.ok()) RC_ASSERT(plan::serialize(a.value()) == plan::serialize(b.value()));
   }));

@@ -1,16 +1,10 @@
 // The pool of chunks against a model that looks at every chunk: as wide a slack, and where its search is cut short,
 // free ones, and always some when there are.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <algorithm>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <vector>
 
 #include "analyzer/placement/layout.h"
 #include "analyzer/placement/pool.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -1,12 +1,5 @@
 // Properties of graphs in which ops are recomputed, and of plans for them.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <algorithm>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/bounds/fluid.h"
 #include "analyzer/bounds/linear_program.h"
@@ -16,6 +9,7 @@
 #include "analyzer/verify/verify.h"
 #include "tests/property/cases.h"
 #include "tests/property/interpreter.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -1,12 +1,6 @@
 // The verifier against planted faults: what it lets pass computes the right thing in every order tried, and what it
 // must see, it sees.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <algorithm>
-#include <random>
-#include <string>
-#include <vector>
 
 #include "analyzer/planner/aliases.h"
 #include "analyzer/verify/reach.h"
@@ -14,6 +8,7 @@
 #include "analyzer/verify/verify.h"
 #include "tests/property/cases.h"
 #include "tests/property/interpreter.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {

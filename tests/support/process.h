@@ -7,6 +7,13 @@
 
 namespace reprise::tools::test {
 
+using Words = std::vector<std::string>;
+
+inline Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 struct Finished {
   int exit_code = -1;
   int signal = 0;  // it died of
@@ -15,7 +22,7 @@ struct Finished {
 };
 
 struct Start {
-  std::vector<std::string> arguments;                   // [0] is a path
+  Words arguments;                                      // [0] is a path
   std::map<std::string, std::string> environment = {};  // on top of ours
   std::string input = {};
   std::function<void(int pid)> meanwhile = {};  // runs after the first byte on stdout, to send signals

@@ -135,10 +135,8 @@ plan::Plan sample_plan() {
   Builder build;
   build.plan.chunk_bytes = 2 * kMiB;
   build.plan.placements = {{{0, 1}}, {{2, 3}}};
-  const uint32_t kept = build.tensor(4 * kMiB, true, 0);
-  const uint32_t small = build.tensor(1024, true, plan::kNone);
-  const uint32_t first = build.tensor(4 * kMiB, false, 1);
-  const uint32_t second = build.tensor(4 * kMiB, false, 1);
+  const uint32_t kept = build.tensor(4 * kMiB, true, 0), small = build.tensor(1024, true, plan::kNone);
+  const uint32_t first = build.tensor(4 * kMiB, false, 1), second = build.tensor(4 * kMiB, false, 1);
   build.allocate(first);
   const uint32_t make = build.op("_Z4makePf", 0, 100, {kept, first});
   build.acquire(make, first);

@@ -1,11 +1,9 @@
 // Machines, workloads and plans of small imaginary programs: the lines that the tests of policies, variants and
 // simulations would otherwise all have. Used by the analyzer's unit tests.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <utility>
 
 #include "analyzer/planner/planner.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer::testing {

@@ -1,18 +1,4 @@
 // `reprise audit` finds the kernels that touch more than they are given, and the others are what --safety audited says.
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "analyzer/plan/plan.h"
 #include "preload/facts/store.h"
 #include "preload/trace/names.h"
@@ -21,36 +7,33 @@
 namespace reprise::e2e {
 namespace {
 
-using Words = std::vector<std::string>;
+using Words = Words;
 
 Words program(const Words& lies, const std::string& iterations = "10") {
-  Words argv = {built("bin/audit_program"), iterations};
-  argv.insert(argv.end(), lies.begin(), lies.end());
-  return argv;
+  return joined({built("bin/audit_program"), iterations}, lies);
 }
 
-class AuditTest : public testing::Test {
+class AuditTest : public InScratch {
  protected:
-  Environment here() const { return merged(simulated_device(), {{"REPRISE_FACTS", scratch_.path("facts")}}); }
+  Environment here() const { return merged(simulated_device(), {{"REPRISE_FACTS", file("facts")}}); }
   Outcome audit(const Words& argv, const Words& options = {"--whole"}) const {
-    Words all = {built("bin/reprise"), "audit", "--device", "sim", "--framework", "none"};
-    all.insert(all.end(), options.begin(), options.end());
+    Words all = joined({built("bin/reprise"), "audit", "--device", "sim", "--framework", "none"}, options);
     all.push_back("--");
     all.insert(all.end(), argv.begin(), argv.end());
     return e2e::run(all, here());
   }
   Outcome managed(const Words& argv, const std::string& safety, const std::string& budget = "60%",
                   const Environment& more = {}) const {
-    return e2e::run(argv, merged(merged(preloaded(budget), {{"REPRISE_FACTS", scratch_.path("facts")},
+    return e2e::run(argv, merged(merged(preloaded(budget), {{"REPRISE_FACTS", file("facts")},
                                                             {"REPRISE_SAFETY", safety},
                                                             {"REPRISE_WAIT_FOR_PLAN", "1"},
-                                                            {"REPRISE_RUN_LOG", scratch_.path(safety)}}),
+                                                            {"REPRISE_RUN_LOG", file(safety)}}),
                                  more));
   }
   // "audited", "strays", "-": by name.
   std::string said_of(const std::string& kernel) const {
-    std::vector<std::string> problems;
-    for (const facts::KernelFacts& known : facts::Store(scratch_.path("facts")).all(&problems)) {
+    Words problems;
+    for (const facts::KernelFacts& known : facts::Store(file("facts")).all(&problems)) {
       if (trace::short_name(known.name) != kernel) continue;
       if (known.strayed != 0) return "strays";
       const auto audited = [&](const auto& shape) { return facts::audited(known, shape.shape) == facts::Answer::yes; };
@@ -61,34 +44,28 @@ class AuditTest : public testing::Test {
   // VMM calls of a planned iteration; the first ones still map what the plan wants, the last one may not be whole.
   uint64_t steady_calls(const std::string& safety) const {
     uint64_t calls = ~uint64_t{0};
-    for (const auto& line : lines_of(read_run_log(scratch_.path(safety)), "iteration")) {
+    for (const auto& line : lines_of(read_run_log(file(safety)), "iteration")) {
       if (line.at("mode") == "planned") calls = std::min(calls, line.at("vmm_calls").get<uint64_t>());
     }
     return calls;
   }
-  Scratch scratch_;
 };
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST_F(AuditTest, KernelsBesideVariablesAreNotSaidToHoldAddresses) {
-  const Outcome seen = audit({built("bin/carrying_program"), "4"});
-  EXPECT_EQ(seen.exit_code, 0) << seen.err;
-  EXPECT_TRUE(has(seen.err, "not audited: its module has variables")) << seen.err;
-  EXPECT_FALSE(has(seen.err, "its operands hold addresses of others")) << seen.err;
+  const Outcome seen = well(audit({built("bin/carrying_program"), "4"}));
+  EXPECT_TRUE(has(seen.err, "not audited: its module has variables"));
+  EXPECT_FALSE(has(seen.err, "its operands hold addresses of others"));
 }
 
 TEST_F(AuditTest, HonestKernelsAreAuditedAndPlansOfThemMapNothing) {
   const Outcome plain = run(program({}), simulated_device());
-  const Outcome found = audit(program({}));
-  EXPECT_EQ(found.exit_code, 0) << found.err;
+  const Outcome found = well(audit(program({})));
   EXPECT_EQ(found.out, plain.out) << "its lines are the program's";
-  EXPECT_TRUE(has(found.err, "up to 5 times")) << "told beforehand: " << found.err;
+  EXPECT_TRUE(has(found.err, "up to 5 times")) << "told beforehand: ";
   for (const char* kernel : {"mix", "update"}) EXPECT_EQ(said_of(kernel), "audited") << kernel << found.err;
   EXPECT_EQ(said_of("make_table"), "too few") << "launched once";
   for (const char* safety : {"strict", "audited", "trusted"}) {
-    const Outcome got = managed(program({}), safety);
-    EXPECT_EQ(got.exit_code, 0) << got.err;
+    const Outcome got = well(managed(program({}), safety));
     EXPECT_EQ(got.out, plain.out) << safety;
     EXPECT_EQ(got.err, "") << safety;
   }
@@ -100,27 +77,21 @@ TEST_F(AuditTest, HonestKernelsAreAuditedAndPlansOfThemMapNothing) {
 // Each lie is found, kernel and tensor by name; the others are audited all the same.
 TEST_F(AuditTest, WhatReachesOrWritesMoreIsFound) {
   // Facts from small operands alone.
-  const Outcome examined = managed(program({"touch"}), "strict", "100%", {{"REPRISE_EXAMINE", "60"}});
-  ASSERT_EQ(examined.exit_code, 0) << examined.err;
+  well(managed(program({"touch"}), "strict", "100%", {{"REPRISE_EXAMINE", "60"}}));
   const Words lies = {"follow", "table", "touch", "large"};
   const Outcome plain = run(program(lies), simulated_device());
-  const Outcome found = audit(program(lies));
-  EXPECT_EQ(found.exit_code, 0) << found.err;
+  const Outcome found = well(audit(program(lies)));
   EXPECT_EQ(said_of("follow"), "strays");
   EXPECT_EQ(said_of("by_table"), "strays");
   for (const char* kernel : {"mix", "update", "touch"}) EXPECT_EQ(said_of(kernel), "audited") << kernel;
   EXPECT_TRUE(has(found.err,
-                  "follow touched allocation 1, of 512 KiB, 0 bytes from its start, which is none of its "
-                  "operands (none of them held an address of it)"))
-      << found.err;
+                  "follow touched allocation 1, of 512 KiB, 0 bytes from its start, which is none of its operands "
+                  "(none of them held an address of it)"));
   EXPECT_TRUE(has(found.err,
-                  "by_table touched allocation 4, of 512 KiB, 0 bytes from its start, which is none of its "
-                  "operands (its operand at 0 held an address of it)"))
-      << found.err;
-  EXPECT_TRUE(has(found.err, "touch wrote allocation 10, of 512 KiB, 28 bytes from its start, by its operand at 0"))
-      << found.err;
-  const Outcome facts = run({built("bin/reprise"), "facts", "follow"}, here());
-  EXPECT_TRUE(has(facts.out, "audit: strays")) << facts.out;
+                  "by_table touched allocation 4, of 512 KiB, 0 bytes from its start, which is none of its operands "
+                  "(its operand at 0 held an address of it)"));
+  EXPECT_TRUE(has(found.err, "touch wrote allocation 10, of 512 KiB, 28 bytes from its start, by its operand at 0"));
+  EXPECT_TRUE(has(run({built("bin/reprise"), "facts", "follow"}, here()).out, "audit: strays"));
   for (const char* budget : {"80%", "60%", "40%"}) {
     const Outcome got = managed(program(lies), "audited", budget);
     const bool told = got.exit_code == 3 && has(got.err, "reprise: ") && plain.out.rfind(got.out, 0) == 0;
@@ -131,7 +102,7 @@ TEST_F(AuditTest, WhatReachesOrWritesMoreIsFound) {
 // A program that was changed after its audit: the new kernel is not audited, so nothing is aliased where it runs. It
 // first strays under a plan.
 TEST_F(AuditTest, AKernelThatIsPlantedLaterFaultsOrIsRight) {
-  ASSERT_EQ(audit(program({})).exit_code, 0);
+  well(audit(program({})));
   const Outcome plain = run(program({"later"}, "14"), simulated_device());
   bool told = false;
   for (const char* budget : {"80%", "70%", "60%", "50%", "40%"}) {
@@ -139,8 +110,8 @@ TEST_F(AuditTest, AKernelThatIsPlantedLaterFaultsOrIsRight) {
     if (got.exit_code == 0) {
       EXPECT_EQ(got.out, plain.out) << budget;
     } else {
-      EXPECT_TRUE(has(got.err, "laterPKyPjj touched allocation 1,")) << got.err;
-      EXPECT_EQ(plain.out.rfind(got.out, 0), 0u) << got.out;
+      EXPECT_TRUE(has(got.err, "laterPKyPjj touched allocation 1,"));
+      EXPECT_TRUE(begins(plain.out, got.out)) << got.out;
       told = true;
     }
     EXPECT_NE(steady_calls("audited"), ~uint64_t{0}) << "no plan came in force: " << got.exit_code << got.err;
@@ -155,37 +126,37 @@ TEST_F(AuditTest, PlansRecomputeWhereAllLaunchesAreAudited) {
   // By the modelled clock: whether it is worth that depends on no load of the host.
   const Environment slow = {
       {"REPRISE_SIM_H2D", "40MiB"}, {"REPRISE_SIM_D2H", "40MiB"}, {"REPRISE_SIM_MEMORY_RATE", "1GiB"}};
-  const Outcome learnt = managed(argv, "strict", "100%",
-                                 merged(slow, {{"REPRISE_EXAMINE", "60"}, {"REPRISE_TRACE", scratch_.path("trace")}}));
+  const Outcome learnt =
+      managed(argv, "strict", "100%", merged(slow, {{"REPRISE_EXAMINE", "60"}, {"REPRISE_TRACE", file("trace")}}));
   ASSERT_EQ(learnt.exit_code, 0) << learnt.err;
-  ASSERT_EQ(audit(argv).exit_code, 0);
+  well(audit(argv));
   const auto plan = [&] {
-    const Outcome made = run({built("bin/reprise"), "plan", scratch_.path("trace"), "--budget", "60%", "--safety",
-                              "audited", "-o", scratch_.path("plan")},
-                             here());
+    const Outcome made =
+        run({built("bin/reprise"), "plan", file("trace"), "--budget", "60%", "--safety", "audited", "-o", file("plan")},
+            here());
     EXPECT_EQ(made.exit_code, 0) << made.err;
-    return plan::read_plan(scratch_.path("plan")).value();
+    return plan::read_plan(file("plan")).value();
   };
   EXPECT_TRUE(plan::all_audited(plan()));
   EXPECT_TRUE(plan::recomputes(plan()));
-  const Outcome got = managed(argv, "audited", "60%", merged(slow, {{"REPRISE_PLAN", scratch_.path("plan")}}));
+  const Outcome got = managed(argv, "audited", "60%", merged(slow, {{"REPRISE_PLAN", file("plan")}}));
   EXPECT_EQ(got.out, learnt.out) << got.err;
-  const auto ends = lines_of(read_run_log(scratch_.path("audited")), "end");
+  const auto ends = lines_of(read_run_log(file("audited")), "end");
   ASSERT_FALSE(ends.empty());
   EXPECT_GT(ends.back().at("repeated_launches").get<uint64_t>(), 0u);
-  ASSERT_EQ(run({built("bin/reprise"), "facts", "gelu_backward", "--remove"}, here()).exit_code, 0);
+  well(run({built("bin/reprise"), "facts", "gelu_backward", "--remove"}, here()));
   EXPECT_FALSE(plan::all_audited(plan()));
   EXPECT_FALSE(plan::recomputes(plan()));
-  const Outcome mixed = managed(argv, "audited", "60%", merged(slow, {{"REPRISE_PLAN", scratch_.path("plan")}}));
+  const Outcome mixed = managed(argv, "audited", "60%", merged(slow, {{"REPRISE_PLAN", file("plan")}}));
   EXPECT_EQ(mixed.out, learnt.out) << mixed.err;
 }
 
 // Where some launches are not audited, what they do not run past stays mapped.
 TEST_F(AuditTest, OneKernelThatIsNotAuditedCostsNotAll) {
   const Words argv = {built("bin/chargpt"), "--steps", "10"};
-  ASSERT_EQ(audit(argv).exit_code, 0);
+  well(audit(argv));
   const Outcome strict = managed(argv, "strict", "50%");
-  ASSERT_EQ(run({built("bin/reprise"), "facts", "embed_backward_tokens", "--remove"}, here()).exit_code, 0);
+  well(run({built("bin/reprise"), "facts", "embed_backward_tokens", "--remove"}, here()));
   const Outcome mixed = managed(argv, "audited", "50%");
   EXPECT_EQ(mixed.out, strict.out) << mixed.err;
   EXPECT_GT(steady_calls("audited"), 0u);
@@ -193,26 +164,17 @@ TEST_F(AuditTest, OneKernelThatIsNotAuditedCostsNotAll) {
 }
 
 TEST_F(AuditTest, WithoutAnAuditItIsStrictAndSaysSo) {
-  const Outcome strict = managed(program({}), "strict");
-  const Outcome audited = managed(program({}), "audited");
+  const Outcome strict = managed(program({}), "strict"), audited = managed(program({}), "audited");
   EXPECT_EQ(audited.out, strict.out);
-  EXPECT_TRUE(has(audited.err, "`reprise audit -- PROGRAM` audits them")) << audited.err;
-  const Words record = {built("bin/reprise"),
-                        "record",
-                        "--device",
-                        "sim",
-                        "--framework",
-                        "none",
-                        "-o",
-                        scratch_.path("trace"),
-                        "--",
-                        built("bin/audit_program"),
-                        "10"};
-  ASSERT_EQ(run(record, here()).exit_code, 0);
+  EXPECT_TRUE(has(audited.err, "`reprise audit -- PROGRAM` audits them"));
+  const Words record = {
+      built("bin/reprise"),       "record", "--device", "sim", "--framework", "none", "-o", file("trace"), "--",
+      built("bin/audit_program"), "10"};
+  well(run(record, here()));
   for (const char* safety : {"strict", "audited"}) {
     const Words plan = {built("bin/reprise"),
                         "plan",
-                        scratch_.path("trace"),
+                        file("trace"),
                         "--budget",
                         "60%",
                         "--safety",
@@ -220,33 +182,27 @@ TEST_F(AuditTest, WithoutAnAuditItIsStrictAndSaysSo) {
                         "--policy",
                         "lru",
                         "-o",
-                        scratch_.path(std::string(safety) + ".plan")};
-    ASSERT_EQ(run(plan, here()).exit_code, 0);
+                        file(std::string(safety) + ".plan")};
+    well(run(plan, here()));
   }
-  plan::Plan made = plan::read_plan(scratch_.path("audited.plan")).value();
+  plan::Plan made = plan::read_plan(file("audited.plan")).value();
   EXPECT_EQ(made.safety, plan::Safety::audited);
   made.safety = plan::Safety::strict;
-  EXPECT_EQ(plan::serialize(made), read_file(scratch_.path("strict.plan"))) << "else to the byte";
+  EXPECT_EQ(plan::serialize(made), read_file(file("strict.plan"))) << "else to the byte";
 }
 
 // An endless program is ended when nothing new comes; and one that has to be ended by the clock.
 TEST_F(AuditTest, TheProgramIsEndedWhenItHasShownEnough) {
-  const Outcome found = audit(program({"forever"}), {});
-  EXPECT_EQ(found.exit_code, 0) << found.err;
-  EXPECT_TRUE(has(found.err, "nothing new came")) << found.err;
+  EXPECT_TRUE(has(well(audit(program({"forever"}), {})).err, "nothing new came"));
   EXPECT_EQ(said_of("mix"), "audited");
-  const Outcome few = audit(program({"forever"}), {"--iterations", "3"});
-  EXPECT_EQ(few.exit_code, 0) << few.err;
-  EXPECT_TRUE(has(few.err, "nothing new came")) << few.err;
-  const Outcome timed = audit(program({"forever"}), {"--whole", "--seconds", "2"});
-  EXPECT_EQ(timed.exit_code, 0) << timed.err;
-  EXPECT_TRUE(has(timed.err, "ended after 2 s")) << timed.err;
+  EXPECT_TRUE(has(well(audit(program({"forever"}), {"--iterations", "3"})).err, "nothing new came"));
+  EXPECT_TRUE(has(well(audit(program({"forever"}), {"--whole", "--seconds", "2"})).err, "ended after 2 s"));
 }
 
 TEST_F(AuditTest, TooFewTriesAreTold) {
   const Outcome found = audit(program({"follow", "table"}), {"--tries", "2"});
   EXPECT_EQ(found.exit_code, 1) << found.err;
-  EXPECT_TRUE(has(found.err, "add --tries")) << found.err;
+  EXPECT_TRUE(has(found.err, "add --tries"));
   const Outcome again = audit(program({"follow", "table"}), {"--tries", "1", "--whole"});
   EXPECT_EQ(again.exit_code, 0) << "what was found is kept: " << again.err;
 }
@@ -254,23 +210,20 @@ TEST_F(AuditTest, TooFewTriesAreTold) {
 TEST_F(AuditTest, AProgramWithoutKernelsOrThatFailsIsTold) {
   const Outcome none = audit({"/bin/true"});
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_TRUE(has(none.err, "nothing to audit")) << none.err;
+  EXPECT_TRUE(has(none.err, "nothing to audit"));
   const Outcome failing = audit({"/bin/sh", "-c", built("bin/audit_program") + " 3; exit 7"});
   EXPECT_EQ(failing.exit_code, 1);
-  EXPECT_TRUE(has(failing.err, "exit code 7")) << failing.err;
+  EXPECT_TRUE(has(failing.err, "exit code 7"));
   const Outcome killed = audit({"/bin/sh", "-c", "kill -9 $$"});
   EXPECT_EQ(killed.exit_code, 1);
-  EXPECT_TRUE(has(killed.err, "nothing to audit")) << killed.err;
+  EXPECT_TRUE(has(killed.err, "nothing to audit"));
 }
 
 // Processes whose command line has this in it.
 int running(const std::string& mark) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();
-    if (has(text.str(), mark) && entry.path().filename() != std::to_string(getpid())) ++count;
+    if (has(read_file(entry.path() / "cmdline"), mark) && entry.path().filename() != std::to_string(getpid())) ++count;
   }
   return count;
 }
@@ -281,15 +234,14 @@ void wait_until(bool (*test)(int), const std::string& mark) {
 
 TEST_F(AuditTest, KilledItLeavesNoProcessAndNoFile) {
   namespace fs = std::filesystem;
-  const std::string folder = scratch_.path("tmp");
+  const std::string folder = file("tmp");
   fs::create_directories(folder);
-  const std::string mark = scratch_.path("mark");
+  const std::string mark = file("mark");
   const pid_t child = fork();
   if (child == 0) {
     for (const auto& [name, value] : here()) setenv(name.c_str(), value.c_str(), 1);
     setenv("TMPDIR", folder.c_str(), 1);
-    const std::string reprise = built("bin/reprise");
-    const std::string victim = built("bin/audit_program");
+    const std::string reprise = built("bin/reprise"), victim = built("bin/audit_program");
     freopen("/dev/null", "w", stdout);
     execl(reprise.c_str(), reprise.c_str(), "audit", "--whole", "--device", "sim", "--framework", "none", "--",
           victim.c_str(), "8", "forever", mark.c_str(), nullptr);

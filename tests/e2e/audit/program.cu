@@ -2,11 +2,9 @@
 // after each iteration.
 //
 // audit_program ITERATIONS [follow] [table] [touch] [large] [later] [forever]
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 
+#include "../support/sums.h"
 #include "kernels.cuh"
 
 namespace {
@@ -15,28 +13,11 @@ constexpr unsigned kWords = 1 << 17;
 constexpr unsigned kBlock = 256;
 constexpr int kTensors = 10;
 
-void check(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "error: %s\n", cudaGetErrorName(error));
-  std::exit(3);
-}
-
 template <typename T>
-T* make(size_t words, unsigned seed) {
+T* drawn(size_t words, unsigned seed) {
   std::vector<unsigned> content(words * sizeof(T) / sizeof(unsigned));
   for (unsigned& word : content) word = (seed = seed * 1664525u + 1013904223u) | 0x11000000u;
-  T* device = nullptr;
-  check(cudaMalloc(&device, words * sizeof(T)));
-  check(cudaMemcpy(device, content.data(), words * sizeof(T), cudaMemcpyHostToDevice));
-  return device;
-}
-
-unsigned hash(const unsigned* device) {
-  std::vector<unsigned> host(kWords);
-  check(cudaMemcpy(host.data(), device, kWords * sizeof(unsigned), cudaMemcpyDeviceToHost));
-  unsigned sum = 0;
-  for (const unsigned word : host) sum = sum * 31u + word;
-  return sum;
+  return reinterpret_cast<T*>(make(content));
 }
 
 }  // namespace
@@ -50,9 +31,9 @@ int main(int argc, char** argv) {
     return false;
   };
   unsigned* tensors[kTensors];
-  for (unsigned i = 0; i < kTensors; ++i) tensors[i] = make<unsigned>(kWords, i + 1);
-  auto* const table = make<unsigned long long>(kWords, 5);
-  auto* const coded = make<unsigned long long>(512, 7);
+  for (unsigned i = 0; i < kTensors; ++i) tensors[i] = drawn<unsigned>(kWords, i + 1);
+  auto* const table = drawn<unsigned long long>(kWords, 5);
+  auto* const coded = drawn<unsigned long long>(512, 7);
   const unsigned long long code = reinterpret_cast<unsigned long long>(tensors[0]) ^ kCode;
   check(cudaMemcpy(coded, &code, sizeof code, cudaMemcpyHostToDevice));
   const bool follows = has("follow"), tabled = has("table"), touches = has("touch"), large = has("large");
@@ -72,9 +53,9 @@ int main(int argc, char** argv) {
     mix<<<grid, kBlock>>>(tensors[4], tensors[7], tensors[0]);
     for (unsigned* const tensor : made) check(cudaFree(tensor));
     check(cudaGetLastError());
-    std::printf("%08x %08x\n", hash(tensors[8]), hash(tensors[0]));
+    std::printf("%08x %08x\n", hash(tensors[8], kWords), hash(tensors[0], kWords));
     std::fflush(stdout);
   }
-  for (const unsigned* tensor : tensors) std::printf("final %08x\n", hash(tensor));
+  for (const unsigned* tensor : tensors) std::printf("final %08x\n", hash(tensor, kWords));
   return 0;
 }

@@ -4,39 +4,20 @@
 // it reads back behind each iteration and of all that is left at the end. Knows nothing of Reprise.
 //
 // beside_program CUBIN SEED ITERATIONS [--devices 1|2] [--ops N] [--max-kib N] [--kinds MASK] [--serial]
-#include <cuda.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <random>
-#include <string>
-#include <vector>
+
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
-void check(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return;
-  const char* name = nullptr;
-  cuGetErrorName(result, &name);
-  std::fflush(stdout);
-  std::fprintf(stderr, "error: %s: %s\n", call, name == nullptr ? "?" : name);
-  std::exit(3);
-}
-#define CHECK(call) check((call), #call)
-
 enum Kind : unsigned { plain, async, managed, own_pool, mapped, pinned, kKinds };
 
-struct Options {
-  std::string cubin;
-  uint64_t seed = 1;
-  int iterations = 8;
+struct Options : program::RandomOptions {
   int devices = 2;
   int ops = 50;
   int max_kib = 256;
-  unsigned kinds = (1u << kKinds) - 1;
+  int kinds = (1 << kKinds) - 1;
   bool serial = false;  // synchronise before each operation: the order that all others must be equal to
 };
 
@@ -57,6 +38,7 @@ struct Stream {
 class Program {
  public:
   explicit Program(const Options& options) : options_(options) {
+    program::leave = std::exit;
     CHECK(cuInit(0));
     for (int device = 0; device < options.devices; ++device) add_device(device);
     enter(0);
@@ -70,11 +52,11 @@ class Program {
   void run() {
     for (int i = 0; i < options_.iterations; ++i) {
       iterate(static_cast<unsigned>(i));
-      std::printf("iteration %d %016llx\n", i, static_cast<unsigned long long>(read(persistent_[0])));
+      program::print("iteration " + std::to_string(i), read(persistent_[0]));
     }
     uint64_t total = 0;
     for (Tensor& tensor : persistent_) total = total * 1099511628211ull + read(tensor);
-    std::printf("final %016llx\n", static_cast<unsigned long long>(total));
+    program::print("final", total);
   }
 
  private:
@@ -88,21 +70,16 @@ class Program {
     Device made{};
     CHECK(cuDevicePrimaryCtxRetain(&made.context, device));
     CHECK(cuCtxSetCurrent(made.context));
-    CUmodule module = nullptr;
-    CHECK(cuModuleLoad(&module, options_.cubin.c_str()));
-    CHECK(cuModuleGetFunction(&made.mix2, module, "mix2"));
-    CHECK(cuModuleGetFunction(&made.mix3, module, "mix3"));
+    const CUmodule module = program::load(options_.cubin);
+    made.mix2 = program::function(module, "mix2");
+    made.mix3 = program::function(module, "mix3");
     CUmemPoolProps properties{};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;  // for other processes: the driver serves it
     properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
     CHECK(cuMemPoolCreate(&made.pool, &properties));
     devices_.push_back(made);
-    for (int i = 0; i < 3; ++i) {
-      CUstream stream = nullptr;  // the first one is the default stream
-      if (i > 0) CHECK(cuStreamCreate(&stream, i == 2 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
-      streams_.push_back({stream, device});
-    }
+    for (const CUstream stream : program::streams(3)) streams_.push_back({stream, device});
   }
 
   void enter(int device) { CHECK(cuCtxSetCurrent(devices_[static_cast<size_t>(device)].context)); }
@@ -291,9 +268,7 @@ class Program {
     CHECK(cuStreamSynchronize(stream(on)));
     std::vector<uint32_t> content(tensor.bytes / 4);
     CHECK(cuMemcpy(reinterpret_cast<CUdeviceptr>(content.data()), tensor.address, tensor.bytes));
-    uint64_t hash = 1469598103934665603ull;
-    for (const uint32_t word : content) hash = (hash ^ word) * 1099511628211ull;
-    return hash;
+    return program::hash_of(content);
   }
 
   Options options_;
@@ -302,34 +277,17 @@ class Program {
   std::vector<Tensor> persistent_;
 };
 
-Options parse(int argc, char** argv) {
-  Options options;
-  options.cubin = argv[1];
-  options.seed = std::strtoull(argv[2], nullptr, 10);
-  options.iterations = std::atoi(argv[3]);
-  for (int i = 4; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--serial") {
-      options.serial = true;
-      continue;
-    }
-    const int value = i + 1 < argc ? std::atoi(argv[++i]) : 0;
-    if (name == "--devices") options.devices = value;
-    if (name == "--ops") options.ops = value;
-    if (name == "--max-kib") options.max_kib = value;
-    if (name == "--kinds") options.kinds = static_cast<unsigned>(value);
-  }
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: beside_program CUBIN SEED ITERATIONS [options]\n");
-    return 2;
-  }
-  Program program(parse(argc, argv));
+  Options options;
+  program::parse(argc, argv, &options,
+                 {{"--devices", &options.devices},
+                  {"--ops", &options.ops},
+                  {"--max-kib", &options.max_kib},
+                  {"--kinds", &options.kinds}},
+                 {{"--serial", &options.serial}});
+  Program program(options);
   program.run();
   return 0;
 }

@@ -49,7 +49,7 @@ class CliFiles : public Installed {
   // What could be read was written, the line names the file, and a script sees that it was not all.
   void expect_partial(const Finished& finished, const std::string& output) const {
     EXPECT_EQ(finished.exit_code, 1);
-    EXPECT_NE(finished.err.find(cut_ + ": incomplete: "), std::string::npos) << finished.err;
+    EXPECT_TRUE(has(finished.err, cut_ + ": incomplete: "));
     EXPECT_EQ(finished.err.find(cut_), finished.err.rfind(cut_)) << "named once: " << finished.err;
     EXPECT_GT(read(output).size(), 100u);
   }
@@ -60,8 +60,7 @@ class CliFiles : public Installed {
 // Whatever reads a recording says what it lacks, and that it has used the rest.
 TEST_F(CliFiles, ARunLogWithoutItsEndIsSaidToBeOneByAllThatReadIt) {
   const std::string all = sample_run_log();
-  const std::string whole = write("whole.run", all);
-  const std::string cut = write("cut.run", all.substr(0, all.size() / 2));
+  const std::string whole = write("whole.run", all), cut = write("cut.run", all.substr(0, all.size() / 2));
   for (const std::string& file : {whole, cut}) {
     for (const Finished& finished : {report(file), exported(file), reprise({"dump", file})}) {
       EXPECT_EQ(finished.exit_code, 0) << finished.err;
@@ -93,18 +92,17 @@ TEST_F(CliFiles, WhatARecordingLacksIsSaidByAllThatReadIt) {
                                   {full, "it could not be written further: No space left on device"}}) {
     for (const Finished& finished : all_of(file)) {
       EXPECT_EQ(finished.exit_code, 0) << finished.err;
-      EXPECT_NE(finished.err.find(file + ": the recording is cut short: " + why), std::string::npos) << finished.err;
-      EXPECT_NE(finished.err.find("; what could be read was used\n"), std::string::npos) << finished.err;
+      EXPECT_TRUE(has(finished.err, file + ": the recording is cut short: " + why));
+      EXPECT_TRUE(has(finished.err, "; what could be read was used\n"));
     }
   }
   const std::vector<Finished> of_torn = all_of(torn);
   for (const Finished& finished : of_torn) {
     EXPECT_EQ(finished.exit_code, 1) << finished.err;
-    EXPECT_NE(finished.err.find(torn + ": incomplete: "), std::string::npos) << finished.err;
+    EXPECT_TRUE(has(finished.err, torn + ": incomplete: "));
   }
   expect_refused(of_torn.back(), 1, "; record again");
-  EXPECT_NE(of_torn[3].err.find("; what could be read was used\n"), std::string::npos)
-      << "simulate: " << of_torn[3].err;
+  EXPECT_TRUE(has(of_torn[3].err, "; what could be read was used\n")) << "simulate: ";
   EXPECT_NE(of_torn[3].out, "") << "its table";
 }
 
@@ -119,11 +117,11 @@ TEST_F(CliFiles, WithoutItsEndARecordingIsNotSaidToRepeatNothing) {
     for (const Finished& finished : {plan(file), reprise({"plan", file, "--budget", "50%", "--quiet"}),
                                      reprise({"simulate", file, "--budget", "50%"})}) {
       expect_refused(finished, 1, file + ": the recording is cut short: ");
-      EXPECT_NE(finished.err.find("; of what could be read: no iteration found"), std::string::npos) << finished.err;
-      EXPECT_NE(finished.err.find(why), std::string::npos) << finished.err;
+      EXPECT_TRUE(has(finished.err, "; of what could be read: no iteration found"));
+      EXPECT_TRUE(has(finished.err, why));
     }
   }
-  EXPECT_EQ(plan(header).err.find("only once"), std::string::npos);
+  EXPECT_FALSE(has(plan(header).err, "only once"));
 }
 
 TEST_F(CliFiles, SwappedFilesAreToldApart) {
@@ -165,7 +163,7 @@ TEST_F(CliFiles, OlderAndDamagedRunLogsAreRead) {
 
 // A plan that gives up no copies may run with any safety; it is another run than was planned.
 TEST_F(CliFiles, APlanForAnotherSafetyIsSaidToBeOne) {
-  const std::vector<std::string> all = {"strict", "audited", "trusted"};
+  const Words all = {"strict", "audited", "trusted"};
   for (const std::string& made : all) {
     plan::Plan plan = sample_plan();
     ASSERT_TRUE(plan::read_safety(made.c_str(), &plan.safety));
@@ -187,29 +185,25 @@ TEST_F(CliFiles, APlanForAnotherSafetyIsSaidToBeOne) {
 // The variable is for programs without a launcher, and a plan has a budget of its own.
 TEST_F(CliFiles, ReplaySaysWhichOfTwoBudgetsIsInForce) {
   const plan::Plan plan = sample_plan();
-  const auto said = [&](const std::string& variable, const std::vector<std::string>& options) {
-    std::vector<std::string> words = {"replay", "--plan", plan_};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--", "/bin/true"});
+  const auto said = [&](const std::string& variable, const Words& options) {
+    Words words = joined(joined({"replay", "--plan", plan_}, options), {"--", "/bin/true"});
     Start start = this->start(words);
     start.environment["REPRISE_BUDGET"] = variable;
-    const Finished finished = run(start);
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const Finished finished = well(run(start));
     return finished.err;
   };
   for (const char* other : {"50%", "1GiB", "105%", "9MiB"}) {
     const std::string line = plan_ + ": its budget, 10.0 MiB, is in force, and REPRISE_BUDGET=" + other + " is not";
-    EXPECT_NE(said(other, {}).find(line), std::string::npos) << said(other, {});
+    EXPECT_TRUE(has(said(other, {}), line));
   }
   for (const std::string& same : {std::string(), std::string("10MiB"), std::to_string(plan.budget_bytes)}) {
-    EXPECT_EQ(said(same, {}).find("in force"), std::string::npos) << same;
+    EXPECT_FALSE(has(said(same, {}), "in force")) << same;
   }
-  EXPECT_EQ(said("50%", {"--budget", "1GiB"}).find("in force"), std::string::npos) << "what was typed is";
+  EXPECT_FALSE(has(said("50%", {"--budget", "1GiB"}), "in force")) << "what was typed is";
 }
 
 TEST_F(CliFiles, OfThreeRunLogsOneIsTooMany) {
-  const std::string second = write("b.run", read(log_));
-  const std::string third = write("c.run", read(log_));
+  const std::string second = write("b.run", read(log_)), third = write("c.run", read(log_));
   expect_refused(reprise({"report", log_, second, third, "-o", path("tmp/x.html")}), 2,
                  "one more file of the same kind; give one of each, or two plans or two run logs to compare");
   for (const std::string& other : {trace_, plan_}) {
@@ -244,8 +238,7 @@ TEST_F(CliFiles, WithoutLibdwAReportHasNoLinesAndSaysSo) {
   const auto note_of = [&](const std::string& libraries) {
     Start start = this->start({"report", trace_, "-o", path("tmp/data.json"), "--json"});
     start.environment["LD_LIBRARY_PATH"] = libraries;
-    const Finished finished = run(start);
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    well(run(start));
     return read(path("tmp/data.json")).find("libdw1 is not installed here") != std::string::npos;
   };
   EXPECT_FALSE(note_of(""));
@@ -265,10 +258,9 @@ TEST_F(CliFiles, ARedactedRunLogAloneSaysWhyNothingWasPlanned) {
   const Finished finished =
       reprise({"export", path("why.run"), "--redact", "--format", "reprise", "-o", path("why2.run")});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  const Finished reported = reprise({"report", path("why2.run"), "-o", path("tmp/why.html")});
-  EXPECT_EQ(reported.exit_code, 0) << reported.err;
-  EXPECT_NE(reported.err.find("(" + reason), std::string::npos) << reported.err;
-  EXPECT_EQ(reported.err.find("secret"), std::string::npos) << reported.err;
+  const Finished reported = well(reprise({"report", path("why2.run"), "-o", path("tmp/why.html")}));
+  EXPECT_TRUE(has(reported.err, "(" + reason));
+  EXPECT_FALSE(has(reported.err, "secret"));
 }
 
 // What a bug report may have: the same files without a name, which the commands read like any others.
@@ -278,18 +270,16 @@ TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   for (const std::string kind : {"trace", "plan", "run"}) {
     const std::string original = reprise({"dump", path("a." + kind)}).out;
-    const Finished dumped = reprise({"dump", path("bug." + kind)});
-    EXPECT_EQ(dumped.exit_code, 0) << dumped.err;
+    const Finished dumped = well(reprise({"dump", path("bug." + kind)}));
     EXPECT_EQ(lines_but_info(dumped.out), lines_but_info(original)) << dumped.out;
     for (const char* name : {"saxpy", "scale"}) {
-      EXPECT_EQ(dumped.out.find(name), std::string::npos) << dumped.out;
+      EXPECT_FALSE(has(dumped.out, name));
     }
   }
-  EXPECT_EQ(
-      reprise({"report", path("bug.trace"), path("bug.plan"), path("bug.run"), "-o", path("tmp/b.html")}).exit_code, 0);
+  well(reprise({"report", path("bug.trace"), path("bug.plan"), path("bug.run"), "-o", path("tmp/b.html")}));
   expect_refused(reprise({"export", trace_, "--redact", "--format", "reprise"}), 2, "give a name with -o");
-  EXPECT_EQ(reprise({"export", trace_, "--redact", "--format", "json"}).out.find("saxpy"), std::string::npos);
-  EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
+  EXPECT_FALSE(has(reprise({"export", trace_, "--redact", "--format", "json"}).out, "saxpy"));
+  EXPECT_TRUE(has(reprise({"export", trace_, "--format", "json"}).out, "saxpy"));
 }
 
 // A redacted file and the original of another one are of one program where their hashes say so, and else are not.
@@ -301,32 +291,30 @@ TEST_F(CliFiles, RedactedFilesAreComparedByTheirHashes) {
     EXPECT_NE(at, std::string::npos) << lines;
     lines.insert(at + start.size(), R"("program_hash":")" + hash + R"(","arguments":"--of )" + name + R"(",)");
     const std::string file = write(name + ".run", lines);
-    EXPECT_EQ(reprise({"export", file, "--redact", "--format", "reprise", "-o", path("hidden-" + name)}).exit_code, 0);
+    well(reprise({"export", file, "--redact", "--format", "reprise", "-o", path("hidden-" + name)}));
     return std::pair{file, path("hidden-" + name + ".run")};
   };
   const auto [one, hidden_one] = run_of("one", "00000000000000ab");
   const auto [again, hidden_again] = run_of("again", "00000000000000ab");
   const auto [other, hidden_other] = run_of("other", "00000000000000cd");
   const auto said = [this](const std::string& a, const std::string& b) {
-    const Finished finished = reprise({"report", a, b, "-o", path("tmp/two.html")});
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const Finished finished = well(reprise({"report", a, b, "-o", path("tmp/two.html")}));
     return finished.err;
   };
   const std::string differ = "A and B are runs of different programs, by the hashes of these: their times say nothing";
   for (const auto& [a, b] :
        {std::pair{one, hidden_one}, {hidden_one, one}, {hidden_one, again}, {hidden_one, hidden_again}}) {
-    EXPECT_EQ(said(a, b).find("different"), std::string::npos) << said(a, b);
+    EXPECT_FALSE(has(said(a, b), "different"));
   }
   for (const auto& [a, b] : {std::pair{one, hidden_other}, {hidden_other, one}, {hidden_one, hidden_other}}) {
-    EXPECT_NE(said(a, b).find(differ), std::string::npos) << said(a, b);
+    EXPECT_TRUE(has(said(a, b), differ));
   }
 }
 
 // Our own files have the ending of what they are, one or several; all others are called as is asked for.
 TEST_F(CliFiles, WhatWasExportedIsSaidInOneLine) {
-  const auto said = [this](const std::vector<std::string>& words) {
-    std::vector<std::string> all = {"export"};
-    all.insert(all.end(), words.begin(), words.end());
+  const auto said = [this](const Words& words) {
+    Words all = joined({"export"}, words);
     return reprise(all).err;
   };
   const std::string wrote = "reprise: wrote " + path("one");
@@ -365,10 +353,8 @@ TEST_F(CliFiles, APlanIsNotJoinedWithAnotherRecordingOfItsLoop) {
     }
     return write(name, trace_bytes(program.trace()));
   };
-  const std::string one = recording("one.trace", false);
-  const std::string other = recording("other.trace", true);
-  const std::string plan_of_one = plan_of(one);
-  const std::string plan_of_other = plan_of(other);
+  const std::string one = recording("one.trace", false), other = recording("other.trace", true);
+  const std::string plan_of_one = plan_of(one), plan_of_other = plan_of(other);
   const char* const why =
       "the plan was made of another recording of this loop, in which allocations have other numbers";
   for (const char* format : {"perfetto", "csv", "tensors", "dot", "json", "reprise"}) {
@@ -397,8 +383,7 @@ TEST_F(CliFiles, WhatAPageWouldMixIsNotExportedEither) {
     }
     return write(name, trace_bytes(program.trace()));
   };
-  const std::string one = recording("one.trace", "forward");
-  const std::string other = recording("other.trace", "backward");
+  const std::string one = recording("one.trace", "forward"), other = recording("other.trace", "backward");
   const std::string plan_of_one = plan_of(one);
   const std::string run_of_other_plan = write("lru.run", R"({"kind":"start","mode":"replay"}
 {"kind":"plan","index":0,"policy":"lru","budget_bytes":5,"predicted_ns":7,"offload_bytes":9,"reload_bytes":9}

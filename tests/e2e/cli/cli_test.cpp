@@ -11,7 +11,7 @@ namespace {
 
 class Cli : public Installed {
  protected:
-  std::vector<std::string> run_with(const std::string& budget) const {
+  Words run_with(const std::string& budget) const {
     return {"run", "--budget", budget, "--", "/bin/touch", path("tmp/started")};
   }
   bool started() const { return std::filesystem::exists(path("tmp/started")); }
@@ -52,18 +52,16 @@ TEST_F(Cli, ProgramsThatCannotBeRun) {
 }
 
 TEST_F(Cli, HelpAndVersionGoToStdout) {
-  const Finished help = reprise({"run", "--help"});
-  EXPECT_EQ(help.exit_code, 0);
-  EXPECT_NE(help.out.find("--budget"), std::string::npos);
+  const Finished help = well(reprise({"run", "--help"}));
+  EXPECT_TRUE(has(help.out, "--budget"));
   EXPECT_EQ(help.err, "");
-  EXPECT_EQ(reprise({"--version"}).out.rfind("reprise ", 0), 0u);
+  EXPECT_TRUE(begins(reprise({"--version"}).out, "reprise "));
 }
 
 TEST_F(Cli, HelpIsACommandToo) {
   EXPECT_EQ(reprise({"help"}).out, reprise({"--help"}).out);
   for (const char* command : {"run", "simulate", "help"}) {
-    const Finished help = reprise({"help", command});
-    EXPECT_EQ(help.exit_code, 0);
+    const Finished help = well(reprise({"help", command}));
     EXPECT_EQ(help.out, reprise({command, "--help"}).out);
     EXPECT_NE(help.out, "");
   }
@@ -71,13 +69,12 @@ TEST_F(Cli, HelpIsACommandToo) {
 }
 
 TEST_F(Cli, HelpEnvironmentNamesTheVariablesOfAllParts) {
-  const Finished help = reprise({"help", "environment"});
-  EXPECT_EQ(help.exit_code, 0);
+  const Finished help = well(reprise({"help", "environment"}));
   EXPECT_EQ(help.err, "");
   for (const char* words :
        {"REPRISE_BUDGET ", "REPRISE_HOST_MEMORY          amount; default 80%", "auto, cupti, events",
         "REPRISE_SIM_MEMORY           amount; default 8GiB", "REPRISE_COUNT_OUTPUT ", " KiB "}) {
-    EXPECT_NE(help.out.find(words), std::string::npos) << words << "\n" << help.out;
+    EXPECT_TRUE(has(help.out, words)) << words;
   }
 }
 
@@ -103,11 +100,8 @@ TEST_F(Cli, FilesThatAreNotWhatTheyShouldBe) {
 
 // `reprise run` alone finds nothing out.
 TEST_F(Cli, FactsOfNothingSayWhoFindsThemOut) {
-  const Finished finished = reprise({"facts", "--folder", path("none")});
-  EXPECT_EQ(finished.exit_code, 0);
-  EXPECT_NE(finished.err.find("nothing is known; `reprise run --examine SECONDS` and `reprise audit` find out"),
-            std::string::npos)
-      << finished.err;
+  const Finished finished = well(reprise({"facts", "--folder", path("none")}));
+  EXPECT_TRUE(has(finished.err, "nothing is known; `reprise run --examine SECONDS` and `reprise audit` find out"));
 }
 
 TEST_F(Cli, ATruncatedTraceIsDumpedAndSaidToBe) {
@@ -116,7 +110,7 @@ TEST_F(Cli, ATruncatedTraceIsDumpedAndSaidToBe) {
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_NE(finished.out, "");
   EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1);
-  EXPECT_NE(finished.err.find("cut.trace"), std::string::npos) << finished.err;
+  EXPECT_TRUE(has(finished.err, "cut.trace"));
 }
 
 TEST_F(Cli, APlanWithOneFlippedByteIsRefused) {
@@ -139,14 +133,14 @@ TEST_F(Cli, APlanOfAnotherProgramIsRefusedBeforeItStarts) {
 
 TEST_F(Cli, ThePlansOwnProgramIsStarted) {
   const std::string plan = plan_file(trace::program_identity("/bin/touch"));
-  EXPECT_EQ(reprise({"replay", "--plan", plan, "--", "touch", path("tmp/started")}).exit_code, 0);
+  well(reprise({"replay", "--plan", plan, "--", "touch", path("tmp/started")}));
   EXPECT_TRUE(started());
 }
 
 // The launcher cannot tell which program env will start; the shim in that program checks again.
 TEST_F(Cli, ProgramsThatStartOthersAreNotJudged) {
   const std::string plan = plan_file(trace::program_identity("/bin/touch"));
-  EXPECT_EQ(reprise({"replay", "--plan", plan, "--", "env", "touch", path("tmp/started")}).exit_code, 0);
+  well(reprise({"replay", "--plan", plan, "--", "env", "touch", path("tmp/started")}));
   EXPECT_TRUE(started());
 }
 
@@ -171,9 +165,8 @@ TEST_F(Cli, ReportAndExportWriteFiles) {
       reprise({"report", trace_file(), plan_file(), write("a.run", sample_run_log()), "-o", path("tmp/a.html")});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_EQ(report.out, "");
-  EXPECT_EQ(read(path("tmp/a.html")).rfind("<!doctype html>", 0), 0u);
-  const Finished exported = reprise({"export", plan_file(), "--format", "csv"});
-  EXPECT_EQ(exported.out.rfind("vertex,kind", 0), 0u);
+  EXPECT_TRUE(begins(read(path("tmp/a.html")), "<!doctype html>"));
+  EXPECT_TRUE(begins(reprise({"export", plan_file(), "--format", "csv"}).out, "vertex,kind"));
 }
 
 TEST_F(Cli, DoctorWorksWithoutADriver) {
@@ -181,8 +174,8 @@ TEST_F(Cli, DoctorWorksWithoutADriver) {
   start.environment["REPRISE_DRIVER"] = "/no/such/libcuda.so.1";
   const Finished finished = run(start);
   EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_NE(finished.out.find("no driver"), std::string::npos) << finished.out;
-  EXPECT_NE(finished.out.find("\"ok\": false"), std::string::npos);
+  EXPECT_TRUE(has(finished.out, "no driver"));
+  EXPECT_TRUE(has(finished.out, "\"ok\": false"));
 }
 
 }  // namespace

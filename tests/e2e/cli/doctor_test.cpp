@@ -1,7 +1,5 @@
 // `reprise doctor` on machines that lack something: each finding names it and says what to do, and the exit code is 1
 // when Reprise could not work there.
-#include <cstdlib>
-
 #include "tests/e2e/cli/installed.h"
 #include "tools/doctor/checks.h"
 
@@ -18,7 +16,7 @@ class Doctor : public Installed {
                                std::filesystem::copy_options::overwrite_existing);
   }
   // REPRISE_SIM_FAIL makes the simulated driver one that lacks what the list names.
-  json examine(const std::string& failing, std::vector<std::string> options = {"--device", "sim"}) {
+  json examine(const std::string& failing, Words options = {"--device", "sim"}) {
     options.insert(options.begin(), {"doctor", "--json"});
     Start start = this->start(options);
     start.environment["REPRISE_SIM_FAIL"] = failing;
@@ -37,7 +35,7 @@ class Doctor : public Installed {
     const json found = check(examine(failing), name);
     EXPECT_EQ(exit_code_, 1) << failing;
     EXPECT_EQ(found.value("finding", ""), "missing") << failing;
-    EXPECT_NE(found.value("value", "").find(word), std::string::npos) << found;
+    EXPECT_TRUE(has(found.value("value", ""), word)) << found;
     EXPECT_NE(found.value("advice", ""), "") << found;
   }
 
@@ -62,7 +60,7 @@ TEST_F(Doctor, WhereNobodyTellsMemoryByProcessThatIsSaid) {
   const json found = check(examine(""), "device 0 memory by process");
   EXPECT_EQ(exit_code_, 0);
   EXPECT_EQ(found.value("finding", ""), "note") << found;
-  EXPECT_NE(found.value("advice", "").find("--pid=host"), std::string::npos) << found;
+  EXPECT_TRUE(has(found.value("advice", ""), "--pid=host")) << found;
 }
 
 // What a bug report is asked for first.
@@ -71,12 +69,12 @@ TEST_F(Doctor, TheSystemAndTheVariablesThatMatterAreNamed) {
   environment_["PYTORCH_ALLOC_CONF"] = "backend:native";
   environment_["ADAS_PASSWORD"] = "sesame";
   const json report = examine("");
-  EXPECT_NE(check(report, "system").value("value", "").find("glibc 2."), std::string::npos) << report.dump(1);
+  EXPECT_TRUE(has(check(report, "system").value("value", ""), "glibc 2.")) << report.dump(1);
   EXPECT_NE(check(report, "reprise").value("value", "").find('('), std::string::npos) << "the commit";
   const std::string variables = check(report, "variables").value("value", "");
-  EXPECT_NE(variables.find("REPRISE_POLICY=lru"), std::string::npos) << variables;
-  EXPECT_NE(variables.find("PYTORCH_ALLOC_CONF=backend:native"), std::string::npos) << variables;
-  EXPECT_EQ(report.dump().find("sesame"), std::string::npos);
+  EXPECT_TRUE(has(variables, "REPRISE_POLICY=lru"));
+  EXPECT_TRUE(has(variables, "PYTORCH_ALLOC_CONF=backend:native"));
+  EXPECT_FALSE(has(report.dump(), "sesame"));
 }
 
 // By the parser of the library, which would say it only when a program runs.
@@ -95,9 +93,9 @@ TEST_F(Doctor, AValueThatTheLibraryCannotReadIsNoGoodOne) {
   for (const char* wrong :
        {"REPRISE_BUDGET=105% is not readable (more than all: at most 100%)",
         "REPRISE_SAFETY=none is not readable (strict|", "REPRISE_PLAN_LIMIT=soon is not readable (number)"}) {
-    EXPECT_NE(advice.find(wrong), std::string::npos) << advice;
+    EXPECT_TRUE(has(advice, wrong));
   }
-  EXPECT_EQ(advice.find("POLICY"), std::string::npos) << advice;
+  EXPECT_FALSE(has(advice, "POLICY"));
 }
 
 // Where `run` refuses to start anything, it cannot work.
@@ -113,10 +111,10 @@ TEST_F(Doctor, AFolderThatNothingCanBePreloadedFromIsMissing) {
     const json found = check(json::parse(finished.out, nullptr, false), "preloaded library");
     EXPECT_EQ(finished.exit_code, 1) << finished.out;
     EXPECT_EQ(found.value("finding", ""), "missing") << found;
-    EXPECT_NE(found.value("value", "").find("there is a space or a colon in this path"), std::string::npos) << found;
+    EXPECT_TRUE(has(found.value("value", ""), "there is a space or a colon in this path")) << found;
     EXPECT_EQ(found.value("advice", ""), "install Reprise elsewhere");
     start.arguments = {start.arguments[0], "run", "--device", "sim", "--budget", "1GiB", "--", "/bin/true"};
-    EXPECT_NE(run(start).err.find("there is a space or a colon in this path"), std::string::npos) << "run says so, too";
+    EXPECT_TRUE(has(run(start).err, "there is a space or a colon in this path")) << "run says so, too";
   }
 }
 
@@ -134,7 +132,7 @@ TEST_F(Doctor, NoDriverAtAll) {
   environment_["REPRISE_DRIVER"] = path("no/libcuda.so.1");
   const json report = examine("", {});
   EXPECT_EQ(exit_code_, 1);
-  EXPECT_NE(check(report, "driver").value("value", "").find("no driver"), std::string::npos);
+  EXPECT_TRUE(has(check(report, "driver").value("value", ""), "no driver"));
 }
 
 TEST_F(Doctor, CuptiIsAskedForAndDoneWithout) {
@@ -160,12 +158,12 @@ TEST_F(Doctor, AFolderThatCannotBeWrittenAndALibraryThatIsGone) {
 
 TEST_F(Doctor, TheTextEndsWithWhatIsMissing) {
   Start start = this->start({"doctor", "--device", "sim"});
-  EXPECT_NE(run(start).out.find("Reprise can work here.\n"), std::string::npos);
+  EXPECT_TRUE(has(run(start).out, "Reprise can work here.\n"));
   start.environment["REPRISE_SIM_FAIL"] = "cuMemMap=801,cuMemHostAlloc=2";
-  EXPECT_NE(run(start).out.find("missing: device 0 virtual memory, device 0 pinned memory.\n"), std::string::npos);
+  EXPECT_TRUE(has(run(start).out, "missing: device 0 virtual memory, device 0 pinned memory.\n"));
   const std::string help = reprise({"doctor", "--help"}).out;
-  EXPECT_NE(help.find("Exit code: 0"), std::string::npos);
-  EXPECT_NE(help.find("without its names: reprise export a.trace --redact"), std::string::npos) << help;
+  EXPECT_TRUE(has(help, "Exit code: 0"));
+  EXPECT_TRUE(has(help, "without its names: reprise export a.trace --redact"));
 }
 
 Finding host_tier(uint64_t available, uint64_t group) {
@@ -188,7 +186,7 @@ TEST(DoctorHost, TheLockedMemoryLimitIsShown) {
   std::vector<Check> checks;
   check_host({1, 1, 0, 65536}, checks);
   EXPECT_EQ(checks[3].name, "locked memory limit");
-  EXPECT_NE(checks[3].value.find("64.0 KiB"), std::string::npos) << checks[3].value;
+  EXPECT_TRUE(has(checks[3].value, "64.0 KiB"));
 }
 
 TEST(DoctorHost, AnAddressSpaceThatIsTooSmallIsMissing) {
@@ -214,10 +212,9 @@ TEST_F(Doctor, MeasuringIsLeftToTheProbe) {
     start.environment["PROBE_ENDS"] = ends;
     return run(start);
   };
-  const Finished good = measured("0");
-  EXPECT_EQ(good.exit_code, 0) << good.err;
-  EXPECT_NE(good.out.find("--sections 2,5 --machine " + path("m.json")), std::string::npos) << good.out;
-  EXPECT_NE(good.err.find("m.json"), std::string::npos) << good.err;
+  const Finished good = well(measured("0"));
+  EXPECT_TRUE(has(good.out, "--sections 2,5 --machine " + path("m.json")));
+  EXPECT_TRUE(has(good.err, "m.json"));
   EXPECT_EQ(measured("1").exit_code, 1);
   EXPECT_EQ(measured("3").exit_code, 1);
 }
@@ -228,8 +225,8 @@ TEST_F(Doctor, WithoutTheProbeOrAFileToWriteNothingIsMeasured) {
     EXPECT_EQ(finished.exit_code, 1);
     return finished.err;
   };
-  EXPECT_NE(refused(path("m.json")).find("reprise-probe is not installed"), std::string::npos);
-  EXPECT_NE(refused("/nowhere/m.json").find("/nowhere"), std::string::npos);
+  EXPECT_TRUE(has(refused(path("m.json")), "reprise-probe is not installed"));
+  EXPECT_TRUE(has(refused("/nowhere/m.json"), "/nowhere"));
 }
 
 }  // namespace

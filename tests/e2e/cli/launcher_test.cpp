@@ -1,7 +1,4 @@
 // The launcher is as transparent as the shim: what the program does to the world, `reprise run` does.
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "tests/e2e/cli/installed.h"
 #include "tests/support/sample.h"
 
@@ -10,11 +7,11 @@ namespace {
 
 class Launcher : public Installed {
  protected:
-  Start shell(const std::string& script, std::vector<std::string> options = {"run", "--budget", "1GiB"}) const {
+  Start shell(const std::string& script, Words options = {"run", "--budget", "1GiB"}) const {
     options.insert(options.end(), {"-o", path("tmp/report.html"), "--", "/bin/sh", "-c", script});
     return start(options);
   }
-  Start with(std::vector<std::string> options, const std::string& script) const {
+  Start with(Words options, const std::string& script) const {
     options.insert(options.begin(), {"run", "--budget", "1GiB"});
     return shell(script, options);
   }
@@ -26,8 +23,7 @@ TEST_F(Launcher, OutputInputAndExitCodeAreTheProgramsOwn) {
   const Finished finished = run(start);
   EXPECT_EQ(finished.exit_code, 42);
   EXPECT_EQ(finished.out, std::string("from in\nto \0 out", 16));
-  EXPECT_NE(finished.err.find("\nto err"), std::string::npos)
-      << "behind the line that there is no driver: " << finished.err;
+  EXPECT_TRUE(has(finished.err, "\nto err")) << "behind the line that there is no driver: ";
 }
 
 TEST_F(Launcher, ItDiesOfTheSameSignal) {
@@ -91,8 +87,8 @@ TEST_F(Launcher, AFolderIsNoProgram) {
 TEST_F(Launcher, TheProgramsExitCodeDoesNotDependOnItsHelper) {
   // The parent of a process is the fourth word of its stat.
   const std::string kill_helpers =
-      "for p in /proc/[0-9]*; do set -- $(cat $p/stat 2>/dev/null); "
-      "if [ \"$4\" = $PPID ] && [ \"$1\" != $$ ]; then kill -9 $1; fi; done; exit 7";
+      "for p in /proc/[0-9]*; do set -- $(cat $p/stat 2>/dev/null); if [ \"$4\" = $PPID ] && [ \"$1\" != $$ ]; then "
+      "kill -9 $1; fi; done; exit 7";
   const Finished finished =
       reprise({"run", "--budget", "1G", "-o", path("tmp/r.html"), "--", "/bin/sh", "-c", kill_helpers});
   EXPECT_EQ(finished.signal, 0) << finished.err;
@@ -109,8 +105,8 @@ TEST_F(Launcher, ArgumentsArePassedAsTheyAre) {
 
 TEST_F(Launcher, TheEnvironmentIsWhatTheShimReads) {
   Start start = shell(
-      "echo $LD_PRELOAD; echo $REPRISE_BUDGET $REPRISE_POLICY $REPRISE_HOST_MEMORY; echo $REPRISE_PLANNER; "
-      "echo $REPRISE_DRIVER; echo $LD_LIBRARY_PATH; echo $PYTORCH_CUDA_ALLOC_CONF $PYTORCH_ALLOC_CONF",
+      "echo $LD_PRELOAD; echo $REPRISE_BUDGET $REPRISE_POLICY $REPRISE_HOST_MEMORY; echo $REPRISE_PLANNER; echo "
+      "$REPRISE_DRIVER; echo $LD_LIBRARY_PATH; echo $PYTORCH_CUDA_ALLOC_CONF $PYTORCH_ALLOC_CONF",
       {"run", "--device", "sim", "--budget", "1.5GiB", "--policy", "lru", "--host-memory", "25%"});
   start.environment["LD_PRELOAD"] = path("lib/sim/libcuda.so.1");  // something of the user's own
   start.environment["LD_LIBRARY_PATH"] = "/somewhere";
@@ -128,12 +124,10 @@ TEST_F(Launcher, AFileThatAVariableNamesInVainIsTold) {
   start.environment["REPRISE_POLICY"] = "belady";                      // an option stands before it: no surprise
   const Finished finished = run(start);
   EXPECT_EQ(finished.out, path("bin/reprise") + "\n");
-  EXPECT_NE(finished.err.find("REPRISE_PLANNER=/opt/other/reprise has no effect here: the command sets it to " +
-                              path("bin/reprise")),
-            std::string::npos)
-      << finished.err;
-  EXPECT_EQ(finished.err.find("REPRISE_DRIVER"), std::string::npos) << finished.err;
-  EXPECT_EQ(finished.err.find("REPRISE_POLICY"), std::string::npos) << finished.err;
+  EXPECT_TRUE(has(finished.err, "REPRISE_PLANNER=/opt/other/reprise has no effect here: the command sets it to " +
+                                    path("bin/reprise")));
+  EXPECT_FALSE(has(finished.err, "REPRISE_DRIVER"));
+  EXPECT_FALSE(has(finished.err, "REPRISE_POLICY"));
 }
 
 TEST_F(Launcher, AnAllocatorThatTheUserChoseIsKept) {
@@ -141,7 +135,7 @@ TEST_F(Launcher, AnAllocatorThatTheUserChoseIsKept) {
   start.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:False";
   const Finished finished = run(start);
   EXPECT_EQ(finished.out, "expandable_segments:False /\n");
-  EXPECT_NE(finished.err.find("PYTORCH_CUDA_ALLOC_CONF"), std::string::npos);
+  EXPECT_TRUE(has(finished.err, "PYTORCH_CUDA_ALLOC_CONF"));
 }
 
 // On the simulated device NVIDIA's libraries, which frameworks bring along, must find ours before them.
@@ -151,7 +145,7 @@ TEST_F(Launcher, AFrameworkFindsOurLibrariesFirstOnTheSimulatedDevice) {
   const std::string shim = path("lib/reprise/libreprise.so");
   std::string all = shim;
   for (const auto& library : libraries) all += ":" + path("lib/sim/" + library);
-  const auto preloaded = [&](const std::vector<std::string>& options) {
+  const auto preloaded = [&](const Words& options) {
     return run(with(options, "echo $LD_PRELOAD / $PYTORCH_ALLOC_CONF / $XLA_PYTHON_CLIENT_ALLOCATOR")).out;
   };
   const std::string torch = "backend:cudaMallocAsync";
@@ -164,8 +158,8 @@ TEST_F(Launcher, AFrameworkFindsOurLibrariesFirstOnTheSimulatedDevice) {
 
 TEST_F(Launcher, AFrameworkThatWasNamedNeedsItsLibraries) {
   expect_refused(run(with({"--device", "sim", "--framework", "torch"}, "true")), 1, "tools/setup --torch");
-  EXPECT_EQ(run(with({"--device", "sim"}, "true")).exit_code, 0);
-  EXPECT_EQ(run(with({"--framework", "torch"}, "true")).exit_code, 0);
+  well(run(with({"--device", "sim"}, "true")));
+  well(run(with({"--framework", "torch"}, "true")));
   expect_refused(run(with({"--framework", "cupy"}, "true")), 2, "--framework");
 }
 
@@ -178,34 +172,31 @@ TEST_F(Launcher, WhatTheUserSetInVainIsNamed) {
                                          {"PYTORCH_ALLOC_CONF", "max_split_size_mb:64,backend:cudaMallocAsync"}});
   std::filesystem::copy_file(REPRISE_EMPTY_LIBRARY, path("tmp/libreprise.so"));
   const std::string said = run(start).err;
-  EXPECT_NE(said.find("XLA_PYTHON_CLIENT_ALLOCATOR=bfc is kept as you set it"), std::string::npos) << said;
-  EXPECT_NE(said.find("LD_PRELOAD: " + path("tmp/libreprise.so") + " stands behind"), std::string::npos) << said;
-  EXPECT_EQ(said.find("PREALLOCATE"), std::string::npos) << said;
-  EXPECT_EQ(said.find("PYTORCH"), std::string::npos) << said;
+  EXPECT_TRUE(has(said, "XLA_PYTHON_CLIENT_ALLOCATOR=bfc is kept as you set it"));
+  EXPECT_TRUE(has(said, "LD_PRELOAD: " + path("tmp/libreprise.so") + " stands behind"));
+  EXPECT_FALSE(has(said, "PREALLOCATE"));
+  EXPECT_FALSE(has(said, "PYTORCH"));
 }
 
 TEST_F(Launcher, TheReportIsMadeFromWhatTheProgramLeft) {
   write("run.log", sample_run_log());
   const Finished finished = run(shell("cp " + path("run.log") + " $REPRISE_RUN_LOG; exit 3"));
   EXPECT_EQ(finished.exit_code, 3);
-  EXPECT_NE(finished.err.find("2 of 3 iterations planned"), std::string::npos) << finished.err;
-  const std::string page = read(path("tmp/report.html"));
-  EXPECT_NE(page.find("The command that started it ended with exit code 3"), std::string::npos);
+  EXPECT_TRUE(has(finished.err, "2 of 3 iterations planned"));
+  EXPECT_TRUE(has(read(path("tmp/report.html")), "The command that started it ended with exit code 3"));
   EXPECT_TRUE(std::filesystem::exists(path("tmp/report.html")));
 }
 
 TEST_F(Launcher, NothingIsLeftBehindUnlessKept) {
   const std::string script = "touch $REPRISE_TRACE";
-  ASSERT_EQ(run(shell(script)).exit_code, 0);
+  well(run(shell(script)));
   EXPECT_TRUE(std::filesystem::is_empty(path("tmp")));
-  ASSERT_EQ(run(shell(script, {"run", "--budget", "1GiB", "--keep"})).exit_code, 0);
+  well(run(shell(script, {"run", "--budget", "1GiB", "--keep"})));
   EXPECT_FALSE(std::filesystem::is_empty(path("tmp")));
 }
 
 TEST_F(Launcher, RecordTellsWhenThereWasNothingToRecord) {
-  const Finished finished = reprise({"record", "-o", path("tmp/a.trace"), "--", "/bin/true"});
-  EXPECT_EQ(finished.exit_code, 0);
-  EXPECT_NE(finished.err.find("nothing was recorded"), std::string::npos) << finished.err;
+  EXPECT_TRUE(has(well(reprise({"record", "-o", path("tmp/a.trace"), "--", "/bin/true"})).err, "nothing was recorded"));
 }
 
 }  // namespace

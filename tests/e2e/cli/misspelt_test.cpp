@@ -26,7 +26,7 @@ TEST_F(Misspelt, Commands) {
   expect_refused(reprise({"frobnicate"}), 2, "see 'reprise --help'");
   expect_refused(reprise({"help", "environment", "budget"}), 2,
                  "budget: 'reprise help environment' takes no more words");
-  EXPECT_EQ(reprise({"help", "workload", "gpt"}).out.find("GPT training"), 0u);
+  EXPECT_TRUE(begins(reprise({"help", "workload", "gpt"}).out, "GPT training"));
 }
 
 TEST_F(Misspelt, Options) {
@@ -39,10 +39,9 @@ TEST_F(Misspelt, Options) {
 
 // Of the program, whose place is behind the dashes.
 TEST_F(Misspelt, OptionsOfTheProgramAreToldWhereTheyBelong) {
-  expect_refused(
-      reprise({"run", "--steps", "3", "--", "/bin/true"}), 2,
-      "--steps: 'reprise run' has no such option; the program's options stand behind it: -- /bin/true --steps "
-      "...; see 'reprise run --help'");
+  expect_refused(reprise({"run", "--steps", "3", "--", "/bin/true"}), 2,
+                 "--steps: 'reprise run' has no such option; the program's options stand behind it: -- /bin/true "
+                 "--steps ...; see 'reprise run --help'");
 }
 
 // Not what is missing for want of it.
@@ -60,14 +59,14 @@ TEST_F(Misspelt, TooManyAndTooFewAreCounted) {
 
 TEST_F(Misspelt, HelpIsInPlainWords) {
   const std::string run_help = reprise({"run", "--help"}).out;
-  EXPECT_NE(run_help.find("--device gpu|sim"), std::string::npos) << run_help;
-  EXPECT_NE(run_help.find("--examine SECONDS (0 to 86400) (not with --defragment)"), std::string::npos) << run_help;
-  EXPECT_NE(run_help.find("--defragment (not with --budget, --examine, --output, "), std::string::npos) << run_help;
-  EXPECT_NE(reprise({"export", "--help"}).out.find("Usage: reprise export [OPTIONS] files...\n"), std::string::npos);
+  EXPECT_TRUE(has(run_help, "--device gpu|sim"));
+  EXPECT_TRUE(has(run_help, "--examine SECONDS (0 to 86400) (not with --defragment)"));
+  EXPECT_TRUE(has(run_help, "--defragment (not with --budget, --examine, --output, "));
+  EXPECT_TRUE(has(reprise({"export", "--help"}).out, "Usage: reprise export [OPTIONS] files...\n"));
   for (const char* command : {"run", "record", "plan", "simulate", "replay", "report", "export", "facts", "audit"}) {
     const std::string help = reprise({command, "--help"}).out;
     for (const char* word : {"TEXT:", "INT", "REQUIRED", "Excludes:", "x)"}) {
-      EXPECT_EQ(help.find(word), std::string::npos) << command << ": " << word << "\n" << help;
+      EXPECT_FALSE(has(help, word)) << command << word;
     }
   }
 }
@@ -99,7 +98,7 @@ TEST_F(Misspelt, Variables) {
   EXPECT_EQ(misspelt.err, "reprise: REPRISE_BUGDET: no such variable; did you mean REPRISE_BUDGET?\n");
   EXPECT_EQ(misspelt.out, plain.out);
   EXPECT_EQ(misspelt.exit_code, 0);
-  EXPECT_NE(with_variable("REPRISE_FROBNICATE", "1").err.find("see 'reprise help environment'"), std::string::npos);
+  EXPECT_TRUE(has(with_variable("REPRISE_FROBNICATE", "1").err, "see 'reprise help environment'"));
   for (const char* known : {"REPRISE_SIM_MEMORY", "REPRISE_COUNT_OUTPUT", "REPRISE_TORCH_PYTHON", "REPRISE_TEST_X"}) {
     EXPECT_EQ(with_variable(known, "1").err, "") << known;
   }
@@ -107,8 +106,7 @@ TEST_F(Misspelt, Variables) {
 
 // One that is not in its list would only be told where something is planned.
 TEST_F(Misspelt, ThePoliciesOfTheVariableAreThoseOfTheOption) {
-  const std::string variables = reprise({"help", "environment"}).out;
-  const std::string help = reprise({"plan", "--help"}).out;
+  const std::string variables = reprise({"help", "environment"}).out, help = reprise({"plan", "--help"}).out;
   const auto words_behind = [](const std::string& text, const std::string& before, const char* end) {
     const size_t at = text.find(before);
     if (at == std::string::npos) return before + " is not there";
@@ -117,7 +115,7 @@ TEST_F(Misspelt, ThePoliciesOfTheVariableAreThoseOfTheOption) {
   std::string policies = words_behind(help, "--policy ", "\n");
   for (size_t at = policies.find('|'); at != std::string::npos; at = policies.find('|', at))
     policies.replace(at, 1, ", ");
-  EXPECT_NE(variables.find(policies), std::string::npos) << policies << variables;
+  EXPECT_TRUE(has(variables, policies)) << policies;
 }
 
 TEST_F(Misspelt, TheVersionNamesItsCommit) {
@@ -131,23 +129,21 @@ TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
   const auto said = [this](const std::string& budgets, const std::string& policy) {
     const std::string all = reprise({"simulate", graph(), "--budget", budgets, "--policy", policy, "--no-fluid"}).err;
     const size_t end = all.find('\n');
-    EXPECT_NE(all.substr(0, end).find("24.0 GB/s each way are assumed"), std::string::npos) << all;
+    EXPECT_TRUE(has(all.substr(0, end), "24.0 GB/s each way are assumed")) << all;
     return end == std::string::npos ? "" : all.substr(end + 1);
   };
   const std::string last = said("50%,100%,5MiB", "auto");
-  EXPECT_EQ(last.rfind("reprise: recommended of those asked for: --budget ", 0), 0u) << last;
+  EXPECT_TRUE(begins(last, "reprise: recommended of those asked for: --budget "));
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
-  EXPECT_NE(last.find("100% or 4MiB, the smallest within 2 % of the fastest: +0.0 % against computing alone"),
-            std::string::npos)
-      << last;
-  EXPECT_NE(last.find("the smallest of them that works is 50% or 2MiB"), std::string::npos) << last;
+  EXPECT_TRUE(has(last, "100% or 4MiB, the smallest within 2 % of the fastest: +0.0 % against computing alone"));
+  EXPECT_TRUE(has(last, "the smallest of them that works is 50% or 2MiB"));
   EXPECT_EQ(said("50%,100%", "all"), said("50%,100%", "auto")) << "the same policy where several are as fast";
   EXPECT_EQ(said("100%", "auto"), "") << "nothing to choose from";
 }
 
 // The first rows are there while the others are still made.
 TEST_F(Misspelt, SimulateShowsRowsAsTheyAreReady) {
-  ASSERT_EQ(reprise({"workload", "gpt", "--layers", "4", "-o", path("gpt.json")}).exit_code, 0);
+  well(reprise({"workload", "gpt", "--layers", "4", "-o", path("gpt.json")}));
   Start start =
       this->start({"simulate", path("gpt.json"), "--budget", "100%,60%..90%:1%", "--policy", "auto", "--no-fluid"});
   bool stopped = false;
@@ -155,7 +151,7 @@ TEST_F(Misspelt, SimulateShowsRowsAsTheyAreReady) {
   const Finished finished = run(start);
   EXPECT_TRUE(stopped);
   EXPECT_EQ(finished.signal, SIGTERM);
-  EXPECT_EQ(finished.out.rfind("budget", 0), 0u);
+  EXPECT_TRUE(begins(finished.out, "budget"));
   EXPECT_LT(std::count(finished.out.begin(), finished.out.end(), '\n'), 30);
 }
 

@@ -29,14 +29,14 @@ class SimulateCommand : public Installed {
     }
     return write("layers.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
   }
-  static std::vector<std::string> columns(const std::string& line) {
-    std::vector<std::string> result;
+  static Words columns(const std::string& line) {
+    Words result;
     std::stringstream stream(line);
     for (std::string column; std::getline(stream, column, ',');) result.push_back(column);
     return result;
   }
-  std::vector<std::string> lines(const std::string& text) const {
-    std::vector<std::string> result;
+  Words lines(const std::string& text) const {
+    Words result;
     std::stringstream stream(text);
     for (std::string line; std::getline(stream, line);) result.push_back(line);
     return result;
@@ -44,24 +44,23 @@ class SimulateCommand : public Installed {
 };
 
 TEST_F(SimulateCommand, OneRowForEachBudgetAndPolicy) {
-  const Finished finished = reprise({"simulate", graph(8), "--budget", "50%..100%:25%", "--policy", "disco,lru",
-                                     "--machine", "a100", "--csv", path("tmp/a.csv")});
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Finished finished = well(reprise({"simulate", graph(8), "--budget", "50%..100%:25%", "--policy", "disco,lru",
+                                          "--machine", "a100", "--csv", path("tmp/a.csv")}));
   ASSERT_EQ(lines(finished.out).size(), 7u) << finished.out;
-  EXPECT_NE(finished.err.find("kernels take as long as they were recorded"), std::string::npos) << finished.err;
-  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  EXPECT_TRUE(has(finished.err, "kernels take as long as they were recorded"));
+  const Words csv = lines(read(path("tmp/a.csv")));
   ASSERT_EQ(csv.size(), 7u);
   EXPECT_EQ(csv[0].substr(0, 27), "budget_bytes,policy,plan_of");
   EXPECT_EQ(csv[1].substr(0, 20), "8388608,disco,disco,");
   // Everything fits: nothing moves, nothing is lost, and there is no plan.
-  EXPECT_NE(csv[6].find("lru,,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
+  EXPECT_TRUE(has(csv[6], "lru,,8000000,8000000,8000000,100.000,100.000,0,0,0"));
 }
 
 TEST_F(SimulateCommand, SizesThatRoundAlikeAreShownToTheByte) {
   const Finished finished =
       reprise({"simulate", graph(8), "--budget", "8388608,8388609,12MiB,12MiB", "--policy", "lru", "--no-fluid"});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  const std::vector<std::string> rows = lines(finished.out);
+  const Words rows = lines(finished.out);
   ASSERT_EQ(rows.size(), 5u) << finished.out;
   EXPECT_EQ(rows[1].substr(0, 19), "8388608 bytes      ");
   EXPECT_EQ(rows[2].substr(0, 19), "8388609 bytes      ");
@@ -73,14 +72,12 @@ TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
   const std::string file = graph(8, 100'000);
   const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
   const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
-  const auto row = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = {"simulate",  file, "--budget", "6MiB",
-                                          "--machine", slow, "--csv",    path("tmp/a.csv")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Finished finished = reprise(arguments);
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    const std::vector<std::string> written = lines(read(path("tmp/a.csv")));
-    const std::vector<std::string> names = columns(written[0]);
+  const auto row = [&](Words more) {
+    Words arguments =
+        joined({"simulate", file, "--budget", "6MiB", "--machine", slow, "--csv", path("tmp/a.csv")}, more);
+    well(reprise(arguments));
+    const Words written = lines(read(path("tmp/a.csv")));
+    const Words names = columns(written[0]);
     const auto at = std::find(names.begin(), names.end(), "fluid_ns") - names.begin();
     return std::pair(columns(written[1])[static_cast<size_t>(at)], std::stoull(columns(written[1])[3]));
   };
@@ -111,28 +108,27 @@ TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
 
 // The page's data are the table's, and its scripts are whole.
 TEST_F(SimulateCommand, ThePageHasTheCurves) {
-  const Finished finished = reprise({"simulate", graph(8, 10'000), "--budget", "25%..100%:25%", "--policy", "disco,lru",
-                                     "--html", path("tmp/a.html"), "--csv", path("tmp/a.csv")});
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  well(reprise({"simulate", graph(8, 10'000), "--budget", "25%..100%:25%", "--policy", "disco,lru", "--html",
+                path("tmp/a.html"), "--csv", path("tmp/a.csv")}));
   const std::string page = read(path("tmp/a.html"));
   const size_t begin = page.find("id=\"data\">") + 10;
   const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  const Words csv = lines(read(path("tmp/a.csv")));
   ASSERT_EQ(data["rows"].size(), 8u);
   ASSERT_EQ(csv.size(), 9u);
   for (size_t i = 0; i < 8; ++i) {
     const auto& row = data["rows"][i];
     const std::string start = row["budget"].dump() + "," + row["policy"].get<std::string>() + "," +
                               row["used"].get<std::string>() + "," + row["time"].dump() + ",";
-    EXPECT_EQ(csv[i + 1].rfind(start, 0), 0u) << csv[i + 1] << " against " << start;
+    EXPECT_TRUE(begins(csv[i + 1], start)) << " against " << start;
   }
   EXPECT_GT(data["rows"][0]["time"], data["rows"][0]["compute"]);
   for (const char* part : {"function curveChart", "function theme", "keepFitting();", "timeSection();"}) {
-    EXPECT_NE(page.find(part), std::string::npos) << part;
+    EXPECT_TRUE(has(page, part)) << part;
   }
-  EXPECT_EQ(page.find("timelineSection"), std::string::npos);  // the report's
+  EXPECT_FALSE(has(page, "timelineSection"));  // the report's
   for (const char* request : {"<script src", "<img", "<link", "http-equiv", "@import", "fetch("}) {
-    EXPECT_EQ(page.find(request), std::string::npos) << request;
+    EXPECT_FALSE(has(page, request)) << request;
   }
 }
 
@@ -151,10 +147,9 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
       write("ssd.json", R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,
     "ssd_read_bytes_per_second":1e9,"ssd_write_bytes_per_second":1e9,"ssd_bytes":1e12,"host_bytes":4096,
     "ssd_drive_writes_per_day":2})");
-  const Finished finished = reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
-                                     "--no-fluid", "--ssd", "--csv", path("tmp/a.csv")});
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  const Finished finished = well(reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine",
+                                          machine, "--no-fluid", "--ssd", "--csv", path("tmp/a.csv")}));
+  const Words csv = lines(read(path("tmp/a.csv")));
   const auto field = [&](const std::string& name) {
     std::stringstream names(csv[0]);
     std::stringstream values(csv[1]);
@@ -169,12 +164,11 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
   ASSERT_GT(written, 0);
   const double years = 2 * 5 * 365 * 1e12 / (written / (std::stod(field("time_ns")) / 1e9)) / (365 * 86400);
   EXPECT_NEAR(std::stod(field("ssd_years")), years, 0.001);
-  EXPECT_NE(finished.out.find(" years"), std::string::npos) << finished.out;
+  EXPECT_TRUE(has(finished.out, " years"));
 
   // The replay has no such tier: plans, and simulations of what is planned, leave the SSD alone unless told.
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"simulate", "--no-fluid"}, {"simulate", "--no-fluid", "--no-ssd"}, {"plan"}}) {
-    std::vector<std::string> words = command;
+  for (const Words& command : {Words{"simulate", "--no-fluid"}, {"simulate", "--no-fluid", "--no-ssd"}, {"plan"}}) {
+    Words words = command;
     words.insert(words.begin() + 1, {changing, "--budget", "50%", "--policy", "disco", "--machine", machine});
     expect_refused(reprise(words), 1, "of host memory\n");
   }
@@ -182,15 +176,13 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
 
 TEST_F(SimulateCommand, TracesToo) {
   const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
-  const Finished finished = reprise({"simulate", trace, "--budget", "50%"});
-  EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_NE(finished.out.find("auto ("), std::string::npos) << finished.out;
+  EXPECT_TRUE(has(well(reprise({"simulate", trace, "--budget", "50%"})).out, "auto ("));
 }
 
 TEST_F(SimulateCommand, TheHelpExplainsTheColumns) {
   const std::string help = reprise({"simulate", "--help"}).out;
   for (const char* column : {"Columns:", "at best,", "fluid,", "joint,", "SSD:"}) {
-    EXPECT_NE(help.find(column), std::string::npos) << column;
+    EXPECT_TRUE(has(help, column)) << column;
   }
 }
 
@@ -215,13 +207,12 @@ TEST_F(SimulateCommand, BudgetsAboveThePeakAreSizes) {
 
 TEST_F(SimulateCommand, ABudgetWithoutAPlanIsARowUnlessAllAre) {
   const std::string file = graph(4);
-  const Finished some = reprise({"simulate", file, "--budget", "1MiB,100%,512KiB,256KiB"});
-  EXPECT_EQ(some.exit_code, 0) << some.err;
+  const Finished some = well(reprise({"simulate", file, "--budget", "1MiB,100%,512KiB,256KiB"}));
   size_t reasons = 0;
   for (size_t at = 0; (at = some.out.find("so at least ", at)) != std::string::npos; ++at) ++reasons;
   EXPECT_EQ(reasons, 1u) << some.out;
-  EXPECT_NE(some.out.find("none: as above\n"), std::string::npos) << some.out;
-  EXPECT_NE(some.out.find("none: a budget of 1048576 bytes"), std::string::npos) << some.out;
+  EXPECT_TRUE(has(some.out, "none: as above\n"));
+  EXPECT_TRUE(has(some.out, "none: a budget of 1048576 bytes"));
   expect_refused(reprise({"simulate", file, "--budget", "1MiB"}), 1, "2097152 bytes");
 }
 
@@ -246,47 +237,44 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
 // --keep-order, --no-reorder, --whole-tensors, --no-ssd and --chunk, which the help no longer shows.
 TEST_F(SimulateCommand, OldNamesOfOptionsAreStillAccepted) {
   const std::string file = graph(8, 100'000);
-  const auto row = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = {"simulate",  file,   "--budget",   "12MiB", "--policy",       "reprise",
-                                          "--machine", "a100", "--no-fluid", "--csv", path("tmp/a.csv")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Finished finished = reprise(arguments);
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    const std::vector<std::string> written = lines(read(path("tmp/a.csv")));
-    const std::vector<std::string> names = columns(written[0]);
-    std::vector<std::string> values = columns(written[1]);
+  const auto row = [&](Words more) {
+    Words arguments = joined({"simulate", file, "--budget", "12MiB", "--policy", "reprise", "--machine", "a100",
+                              "--no-fluid", "--csv", path("tmp/a.csv")},
+                             more);
+    well(reprise(arguments));
+    const Words written = lines(read(path("tmp/a.csv")));
+    const Words names = columns(written[0]);
+    Words values = columns(written[1]);
     // How long planning took is never the same.
     values[static_cast<size_t>(std::find(names.begin(), names.end(), "planning_ns") - names.begin())].clear();
     return values;
   };
-  const std::vector<std::string> now = row({"--no-split-tensors", "--chunk-bytes", "3MiB"});
+  const Words now = row({"--no-split-tensors", "--chunk-bytes", "3MiB"});
   EXPECT_NE(now, row({}));  // fewer tensors fit
   EXPECT_EQ(row({"--keep-order", "--whole-tensors", "--chunk", "3MiB"}), now);
   EXPECT_EQ(row({"--no-reorder", "--no-ssd", "--whole-tensors", "--chunk", "3MiB"}), now);
   const std::string help = reprise({"simulate", "--help"}).out;
   for (const char* option : {"--reorder", "--ssd", "--no-split-tensors", "--chunk-bytes"}) {
-    EXPECT_NE(help.find(option), std::string::npos) << help;
+    EXPECT_TRUE(has(help, option));
   }
   for (const char* option : {"--keep-order", "--no-reorder", "--no-ssd", "--whole-tensors", "--chunk "}) {
-    EXPECT_EQ(help.find(option), std::string::npos) << help;
+    EXPECT_FALSE(has(help, option));
   }
 }
 
 // A table with noise has the planned time and that of the slowest seed, too.
 TEST_F(SimulateCommand, NoiseAndFixedOrders) {
   const std::string file = graph(8, 100'000);
-  const auto row = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = {"simulate",  file,   "--budget", "6MiB",
-                                          "--machine", "a100", "--csv",    path("tmp/a.csv")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Finished finished = reprise(arguments);
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto row = [&](Words more) {
+    Words arguments =
+        joined({"simulate", file, "--budget", "6MiB", "--machine", "a100", "--csv", path("tmp/a.csv")}, more);
+    const Finished finished = well(reprise(arguments));
     return std::pair(finished.out, columns(lines(read(path("tmp/a.csv")))[1]));
   };
   const auto [plain, plain_csv] = row({});
-  EXPECT_EQ(plain.find("slowest"), std::string::npos) << plain;
+  EXPECT_FALSE(has(plain, "slowest"));
   const auto [noisy, noisy_csv] = row({"--noise", "50%", "--seeds", "4"});
-  EXPECT_NE(noisy.find("planned    slowest"), std::string::npos) << noisy;
+  EXPECT_TRUE(has(noisy, "planned    slowest"));
   ASSERT_EQ(noisy_csv.size(), plain_csv.size());
   const size_t last = noisy_csv.size() - 1;
   EXPECT_EQ(noisy_csv[last - 1], plain_csv[3]);  // the plan is the same
@@ -314,11 +302,10 @@ TEST_F(SimulateCommand, SeveralDevicesAreForSimulation) {
     "kernels": [{"duration_ns": 100000, "inputs": [0], "outputs": [4]}, {"kind": "peer", "inputs": [4], "outputs": [3]},
                 {"duration_ns": 100000, "inputs": [1], "outputs": [1]},
                 {"duration_ns": 100000, "device": 1, "inputs": [2, 3], "outputs": []}]})");
-  const Finished finished = reprise({"simulate", file, "--budget", "70%,100%", "--machine", "a100x8"});
-  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const Finished finished = well(reprise({"simulate", file, "--budget", "70%,100%", "--machine", "a100x8"}));
   EXPECT_EQ(lines(finished.out).size(), 3u) << finished.out;
   expect_refused(reprise({"simulate", file, "--budget", "100%", "--machine", "a100"}), 2, "2 devices");
-  ASSERT_EQ(reprise({"plan", file, "--budget", "70%", "-o", path("tmp/two.plan")}).exit_code, 0);
+  well(reprise({"plan", file, "--budget", "70%", "-o", path("tmp/two.plan")}));
   expect_refused(reprise({"replay", "--plan", path("tmp/two.plan"), "--", "/bin/true"}), 1, "2 devices");
 }
 
@@ -333,9 +320,8 @@ TEST_F(SimulateCommand, AGraphWithinAllOfItsPeakMovesNothing) {
     kernels += fmt::format(R"({}{{"duration_ns":1000,"inputs":[{}],"outputs":[{}]}})", comma, i, i);
   }
   const std::string file = write("odd.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
-  const Finished finished = reprise({"simulate", file, "--budget", "90%,100%,18MiB", "--csv", path("tmp/odd.csv")});
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  const std::vector<std::string> rows = lines(read(path("tmp/odd.csv")));
+  well(reprise({"simulate", file, "--budget", "90%,100%,18MiB", "--csv", path("tmp/odd.csv")}));
+  const Words rows = lines(read(path("tmp/odd.csv")));
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_NE(columns(rows[1]).at(8), "0") << "this tests nothing: " << rows[1];
   for (const size_t row : {2u, 3u}) {
@@ -344,20 +330,19 @@ TEST_F(SimulateCommand, AGraphWithinAllOfItsPeakMovesNothing) {
     for (const size_t percent : {6u, 7u}) EXPECT_EQ(columns(rows[row]).at(percent), "100.000") << rows[row];
     EXPECT_LE(std::stoull(columns(rows[row]).at(16)), std::stoull(columns(rows[row]).at(3))) << "the fluid bound";
   }
-  const Finished whole = reprise({"plan", file, "--budget", "100%", "-o", path("tmp/odd.plan")});
-  EXPECT_EQ(whole.exit_code, 0);
+  const Finished whole = well(reprise({"plan", file, "--budget", "100%", "-o", path("tmp/odd.plan")}));
   EXPECT_FALSE(std::filesystem::exists(path("tmp/odd.plan")));
-  EXPECT_NE(whole.err.find("nothing has to move, so no plan was written\n"), std::string::npos) << whole.err;
+  EXPECT_TRUE(has(whole.err, "nothing has to move, so no plan was written\n"));
 }
 
 // No program belongs to a graph: none can be run or replayed.
 TEST_F(SimulateCommand, WhatComesNextAfterAPlanOfAGraphIsNoReplay) {
   const Finished finished = reprise({"plan", graph(8), "--budget", "50%", "-o", path("tmp/a.plan")});
-  EXPECT_EQ(finished.err.find("replay"), std::string::npos) << finished.err;
-  EXPECT_EQ(finished.err.find("program"), std::string::npos) << finished.err;
+  EXPECT_FALSE(has(finished.err, "replay"));
+  EXPECT_FALSE(has(finished.err, "program"));
   const std::string next = "; next: reprise report " + path("tmp/a.plan");
-  EXPECT_NE(finished.err.find(next + "\n"), std::string::npos) << finished.err;
-  EXPECT_EQ(reprise({"report", path("tmp/a.plan"), "-o", path("tmp/a.html")}).exit_code, 0);
+  EXPECT_TRUE(has(finished.err, next + "\n"));
+  well(reprise({"report", path("tmp/a.plan"), "-o", path("tmp/a.html")}));
 }
 
 TEST_F(SimulateCommand, PlansComeFromGraphsToo) {

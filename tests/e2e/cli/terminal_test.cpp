@@ -1,8 +1,5 @@
 // What a person at a terminal sees besides: colours, and how far a command is. In a pipe there is neither.
-#include <fcntl.h>
 #include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/e2e/cli/installed.h"
 
@@ -12,8 +9,7 @@ namespace {
 class Terminal : public Installed {
  protected:
   // All that the command prints on a terminal.
-  std::string at_terminal(const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& environment = {}) const {
+  std::string at_terminal(const Words& arguments, const std::map<std::string, std::string>& environment = {}) const {
     Start what = start(arguments);
     int screen = -1;
     const pid_t child = forkpty(&screen, nullptr, nullptr, nullptr);
@@ -35,7 +31,6 @@ class Terminal : public Installed {
     waitpid(child, nullptr, 0);
     return seen;
   }
-  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 };
 
 TEST_F(Terminal, ErrorsAndFindingsHaveColours) {
@@ -56,14 +51,14 @@ TEST_F(Terminal, NoColourWhereNoneIsWanted) {
 
 TEST_F(Terminal, WhatTakesLongSaysHowFarItIs) {
   const std::string graph = path("gpt.json");
-  ASSERT_EQ(reprise({"workload", "gpt", "--layers", "4", "-o", graph}).exit_code, 0);
-  const std::vector<std::string> command = {"simulate", graph, "--budget", "60%..90%:10%", "--no-fluid"};
+  well(reprise({"workload", "gpt", "--layers", "4", "-o", graph}));
+  const Words command = {"simulate", graph, "--budget", "60%..90%:10%", "--no-fluid"};
   const std::string seen = at_terminal(command);
-  EXPECT_TRUE(has(seen, "reprise: planning with auto ... 3 of 4")) << seen;
-  EXPECT_TRUE(has(seen, " a second, ")) << seen;
-  EXPECT_TRUE(has(seen, " s left")) << seen;
+  EXPECT_TRUE(has(seen, "reprise: planning with auto ... 3 of 4"));
+  EXPECT_TRUE(has(seen, " a second, "));
+  EXPECT_TRUE(has(seen, " s left"));
   const Finished piped = reprise(command);
-  EXPECT_FALSE(has(piped.err, " of 4")) << piped.err;
+  EXPECT_FALSE(has(piped.err, " of 4"));
   EXPECT_FALSE(has(piped.err + piped.out, "\x1b"));
 }
 

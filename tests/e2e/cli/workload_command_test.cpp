@@ -8,34 +8,29 @@ namespace {
 class WorkloadCommand : public Installed {};
 
 TEST_F(WorkloadCommand, WritesToStdoutPlainAndPacked) {
-  const std::vector<std::string> start = {"workload", "llama-prefill", "--tokens", "128"};
-  const auto with = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = start;
-    all.insert(all.end(), more.begin(), more.end());
+  const Words start = {"workload", "llama-prefill", "--tokens", "128"};
+  const auto with = [&](const Words& more) {
+    Words all = joined(start, more);
     return reprise(all);
   };
-  const Finished shown = with({});
-  ASSERT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_EQ(shown.out.rfind("{\"model\":\"LLaMA 7B prefill\"", 0), 0u) << shown.out.substr(0, 80);
-  EXPECT_NE(shown.out.find("reprise workload llama-prefill --size 7 --batch 1 --tokens 128 --devices 1 --machine h200"),
-            std::string::npos);
-  ASSERT_EQ(with({"-o", path("tmp/a.json")}).exit_code, 0);
+  const Finished shown = well(with({}));
+  EXPECT_TRUE(begins(shown.out, "{\"model\":\"LLaMA 7B prefill\"")) << shown.out.substr(0, 80);
+  EXPECT_TRUE(
+      has(shown.out, "reprise workload llama-prefill --size 7 --batch 1 --tokens 128 --devices 1 --machine h200"));
+  well(with({"-o", path("tmp/a.json")}));
   EXPECT_EQ(read(path("tmp/a.json")), shown.out);
-  ASSERT_EQ(with({"-o", path("tmp/a.json.zst")}).exit_code, 0);
+  well(with({"-o", path("tmp/a.json.zst")}));
   EXPECT_LT(read(path("tmp/a.json.zst")).size(), shown.out.size() / 4);
   const auto simulate = [&](const std::string& file) {
     return reprise({"simulate", file, "--budget", "50%", "--policy", "disco", "--machine", "h200"});
   };
-  const Finished plain = simulate(path("tmp/a.json"));
-  EXPECT_EQ(plain.exit_code, 0) << plain.err;
-  EXPECT_EQ(simulate(path("tmp/a.json.zst")).out, plain.out);
+  EXPECT_EQ(simulate(path("tmp/a.json.zst")).out, well(simulate(path("tmp/a.json"))).out);
 }
 
 TEST_F(WorkloadCommand, OtherMachinesHaveOtherTimes) {
   const Finished fast = reprise({"workload", "llama-prefill", "--tokens", "128"});
-  const Finished slow = reprise({"workload", "llama-prefill", "--tokens", "128", "--machine", "p100x4"});
-  ASSERT_EQ(slow.exit_code, 0) << slow.err;
-  EXPECT_NE(slow.out.find("\"gpu\":\"p100x4\""), std::string::npos);
+  const Finished slow = well(reprise({"workload", "llama-prefill", "--tokens", "128", "--machine", "p100x4"}));
+  EXPECT_TRUE(has(slow.out, "\"gpu\":\"p100x4\""));
   EXPECT_NE(slow.out.substr(slow.out.find("\"kernels\"")), fast.out.substr(fast.out.find("\"kernels\"")));
 }
 
@@ -61,7 +56,7 @@ TEST_F(WorkloadCommand, LargestAndSmallestOptions) {
                  2, "bytes");
   for (const workloads::Row& row : workloads::all_workloads()) {
     const std::string name = row.name;
-    std::vector<std::string> command = {"workload", name, "-o", path("tmp/a.json")};
+    Words command = {"workload", name, "-o", path("tmp/a.json")};
     for (const char* option : {"--batch", "--tokens", "--layers"}) {
       const std::string help = reprise({"workload", name, "--help"}).out;
       if (help.find(std::string("  ") + option + " ") != std::string::npos)

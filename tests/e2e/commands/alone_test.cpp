@@ -1,47 +1,31 @@
 // Programs under the preloaded library alone, with variables as a user sets them and no launcher that has looked first.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-class Alone : public testing::Test {
+class Alone : public InScratch {
  protected:
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
   std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(scratch_.path(name)) << content;
-    return scratch_.path(name);
+    std::ofstream(file(name)) << content;
+    return file(name);
   }
   // What a plan, a driver or an own file holds is of no matter here: that it is left alone is.
-  Outcome with(const Environment& variables, const std::vector<std::string>& more = {}) const {
+  Outcome with(const Environment& variables, const Words& more = {}) const {
     Environment environment = merged(preloaded("90%"), variables);
     return run(small_trainer(4, more), environment);
   }
 
-  Scratch scratch_;
   const std::string plain_ = run(small_trainer(4), simulated_device()).out;
 };
 
 TEST_F(Alone, APlanIsNotWrittenOver) {
   const std::string plan = write("a.plan", "a plan that somebody has made");
   for (const std::string variable : {"REPRISE_RUN_LOG", "REPRISE_TRACE"}) {
-    for (const std::string& path : {plan, scratch_.path("../" + plan.substr(plan.rfind('/', plan.rfind('/') - 1)))}) {
+    for (const std::string& path : {plan, file("../" + plan.substr(plan.rfind('/', plan.rfind('/') - 1)))}) {
       const Outcome outcome = with({{"REPRISE_PLAN", plan}, {variable, path}});
       EXPECT_EQ(outcome.out, plain_);
-      EXPECT_TRUE(has(outcome.err, variable + "=" + path + " is the file of REPRISE_PLAN, which is read: "))
-          << outcome.err;
+      EXPECT_TRUE(has(outcome.err, variable + "=" + path + " is the file of REPRISE_PLAN, which is read: "));
       EXPECT_EQ(read_file(plan), "a plan that somebody has made");
     }
   }
@@ -49,8 +33,8 @@ TEST_F(Alone, APlanIsNotWrittenOver) {
 
 // The planner writes what it has as soon as it starts here, and is not done when the program is.
 TEST_F(Alone, APlannerThatIsNotDoneLeavesNoFile) {
-  std::filesystem::create_directory(scratch_.path("files"));
-  const std::string asked = scratch_.path("asked");
+  std::filesystem::create_directory(file("files"));
+  const std::string asked = file("asked");
   const std::string planner = write("planner",
                                     "#!/bin/bash\nwhile [ $# -gt 0 ]; do\n"
                                     "  case $1 in -o|--status) echo a part > \"$2\";; esac; shift\ndone\n"
@@ -58,52 +42,46 @@ TEST_F(Alone, APlannerThatIsNotDoneLeavesNoFile) {
                                         asked + "\nexec sleep 60\n");
   chmod(planner.c_str(), 0700);
   const Environment variables = {{"REPRISE_PLANNER", planner},
-                                 {"REPRISE_TRACE", scratch_.path("files/u.trace")},
-                                 {"REPRISE_RUN_LOG", scratch_.path("files/u.run")},
+                                 {"REPRISE_TRACE", file("files/u.trace")},
+                                 {"REPRISE_RUN_LOG", file("files/u.run")},
                                  {"REPRISE_SIM_MEMORY_RATE", "100MiB"}};
-  const Outcome outcome = run(small_trainer(30), merged(preloaded("60%"), variables));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = well(run(small_trainer(30), merged(preloaded("60%"), variables)));
   EXPECT_TRUE(std::filesystem::exists(asked)) << outcome.err;
-  for (const auto& one : std::filesystem::directory_iterator(scratch_.path("files"))) {
+  for (const auto& one : std::filesystem::directory_iterator(file("files"))) {
     const std::string name = one.path().filename();
     EXPECT_TRUE(name == "u.trace" || name == "u.run") << name;
   }
 }
 
 TEST_F(Alone, OneFileIsNotWrittenTwice) {
-  const std::string file = scratch_.path("both");
+  const std::string file = InScratch::file("both");
   for (int time = 0; time < 2; ++time) {  // a new file, and one that is there
     const Outcome outcome = with({{"REPRISE_TRACE", file}, {"REPRISE_RUN_LOG", file}});
     EXPECT_EQ(outcome.out, plain_);
-    EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + file + " is the file of REPRISE_TRACE: no run log is written"))
-        << outcome.err;
-    const Outcome dumped = run({built("bin/reprise"), "dump", file});
-    EXPECT_EQ(dumped.exit_code, 0) << dumped.err;
+    EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + file + " is the file of REPRISE_TRACE: no run log is written"));
+    well(run({built("bin/reprise"), "dump", file}));
   }
 }
 
 TEST_F(Alone, AFileOfTheProgramIsNotWrittenOver) {
   const std::string text = write("text", std::string(20000, 'x'));
   const Outcome outcome = with({{"REPRISE_RUN_LOG", text}}, {"--text", text});
-  EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"))
-      << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"));
   // Whatever it makes of it.
-  const Outcome other = run({built("bin/carrying_program"), "2", "--text=" + text},
-                            merged(preloaded("90%"), {{"REPRISE_RUN_LOG", text}}));
-  EXPECT_EQ(other.exit_code, 0) << other.err;
-  EXPECT_TRUE(has(other.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"))
-      << other.err;
+  const Outcome other = well(run({built("bin/carrying_program"), "2", "--text=" + text},
+                                 merged(preloaded("90%"), {{"REPRISE_RUN_LOG", text}})));
+  EXPECT_TRUE(has(other.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"));
   EXPECT_EQ(read_file(text), std::string(20000, 'x'));
 }
 
 TEST_F(Alone, APipeMayTakeARunLog) {
-  const std::string pipe = scratch_.path("pipe");
+  const std::string pipe = file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   for (const std::string& path : {std::string("/dev/null"), pipe}) {
     const Outcome outcome = with({{"REPRISE_RUN_LOG", path}});
     EXPECT_EQ(outcome.out, plain_);
-    EXPECT_FALSE(has(outcome.err, path)) << outcome.err;
+    EXPECT_FALSE(has(outcome.err, path));
   }
   char beginning = '\0';
   EXPECT_EQ(read(reader, &beginning, 1), 1);
@@ -113,7 +91,7 @@ TEST_F(Alone, APipeMayTakeARunLog) {
 
 // A planner and a reader go back and forth in a trace.
 TEST_F(Alone, ATraceNeedsAFile) {
-  const std::string pipe = scratch_.path("pipe");
+  const std::string pipe = file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   for (const std::string& path : {std::string("/dev/null"), pipe}) {
@@ -121,8 +99,7 @@ TEST_F(Alone, ATraceNeedsAFile) {
     EXPECT_EQ(outcome.out, plain_);
     EXPECT_TRUE(has(
         outcome.err,
-        "REPRISE_TRACE=" + path + " is no regular file, which a trace needs: nothing is recorded; name another file"))
-        << outcome.err;
+        "REPRISE_TRACE=" + path + " is no regular file, which a trace needs: nothing is recorded; name another file"));
   }
   char beginning = '\0';
   EXPECT_EQ(read(reader, &beginning, 1), -1);
@@ -131,21 +108,21 @@ TEST_F(Alone, ATraceNeedsAFile) {
 
 // Whatever it is: a pipe, as here, or a file.
 TEST_F(Alone, WhatTheProgramPrintsIsNotMixedWithOurs) {
-  const std::string link = scratch_.path("link");
+  const std::string link = file("link");
   std::filesystem::create_symlink("/proc/self/fd/1", link);
-  const std::string file = scratch_.path("printed");
+  const std::string file = InScratch::file("printed");
   for (const std::string variable : {"REPRISE_RUN_LOG", "REPRISE_TRACE"}) {
     std::string line = "reprise: ";
     line.append(variable).append("=").append(link).append(" is where the program prints: ");
     const Outcome piped = with({{variable, link}});
     EXPECT_EQ(piped.out, plain_);
-    EXPECT_TRUE(has(piped.err, line)) << piped.err;
-    std::vector<std::string> words = {"/bin/bash", "-c", "exec \"$@\" > " + file, "bash"};
-    const std::vector<std::string> program = small_trainer(4);
+    EXPECT_TRUE(has(piped.err, line));
+    Words words = {"/bin/bash", "-c", "exec \"$@\" > " + file, "bash"};
+    const Words program = small_trainer(4);
     words.insert(words.end(), program.begin(), program.end());
     const Outcome printed = run(words, merged(preloaded("90%"), {{variable, link}}));
     EXPECT_EQ(read_file(file), plain_);
-    EXPECT_TRUE(has(printed.err, line)) << printed.err;
+    EXPECT_TRUE(has(printed.err, line));
   }
 }
 
@@ -153,15 +130,15 @@ TEST_F(Alone, WhatTheProgramPrintsIsNotMixedWithOurs) {
 class OneCommand : public Alone {
  protected:
   Outcome command(const std::string& words) const {
-    std::vector<std::string> shell = {"/bin/bash", "-c", words, "bash"};
-    const std::vector<std::string> program = small_trainer(4);
+    Words shell = {"/bin/bash", "-c", words, "bash"};
+    const Words program = small_trainer(4);
     shell.insert(shell.end(), program.begin(), program.end());
     return run(shell, merged(preloaded("90%"), {{"REPRISE_RUN_LOG", log_}, {"REPRISE_TRACE", trace_}}));
   }
   // Programs, in the order of the lines.
-  std::vector<std::string> programs() const {
-    std::vector<std::string> names;
-    for (const nlohmann::json& start : lines_of(read_run_log(log_), "start")) {
+  Words programs() const {
+    Words names;
+    for (const json& start : lines_of(read_run_log(log_), "start")) {
       const std::string path = start["program"];
       names.push_back(path.substr(path.rfind('/') + 1));
     }
@@ -170,7 +147,7 @@ class OneCommand : public Alone {
   // Of which program each trace is, by the names that begin with the one that was given.
   std::map<std::string, std::string> recordings() const {
     std::map<std::string, std::string> found;
-    for (const auto& one : std::filesystem::directory_iterator(scratch_.path(""))) {
+    for (const auto& one : std::filesystem::directory_iterator(file(""))) {
       const std::string name = one.path().filename();
       if (name.rfind("u.trace", 0) != 0 || has(name, ".plan")) continue;  // what its planner reads and writes
       const std::string text = run({built("bin/reprise"), "dump", one.path()}).out;
@@ -178,8 +155,8 @@ class OneCommand : public Alone {
     }
     return found;
   }
-  const std::string log_ = scratch_.path("u.run");
-  const std::string trace_ = scratch_.path("u.trace");
+  const std::string log_ = file("u.run");
+  const std::string trace_ = file("u.trace");
   const std::string vector_add_ = built("bin/vector_add") + " 5000 > /dev/null";
 };
 
@@ -187,7 +164,7 @@ TEST_F(OneCommand, ProgramsOneAfterTheOtherKeepEachOthersFiles) {
   for (size_t time = 0; time < 2; ++time) {  // typed again, it is another command
     const Outcome outcome = command("\"$@\"; " + vector_add_ + "; true");
     EXPECT_EQ(outcome.out, plain_);
-    EXPECT_EQ(programs(), (std::vector<std::string>{"chargpt", "vector_add"})) << outcome.err;
+    EXPECT_EQ(programs(), (Words{"chargpt", "vector_add"})) << outcome.err;
     EXPECT_TRUE(
         has(outcome.err, log_ + " has the lines of an earlier program of this command; it gets those of this one"))
         << outcome.err;
@@ -204,8 +181,7 @@ TEST_F(OneCommand, ProgramsOneAfterTheOtherKeepEachOthersFiles) {
     ASSERT_NE(at, std::string::npos) << outcome.err;
     const std::string beside = outcome.err.substr(at + words.size(), outcome.err.find('\n', at) - at - words.size());
     EXPECT_EQ(traces.at(beside.substr(beside.rfind('/') + 1)), "vector_add");
-    const Outcome report = run({built("bin/reprise"), "report", log_, trace_, "-o", scratch_.path("a.html")});
-    EXPECT_EQ(report.exit_code, 0) << report.err;
+    well(run({built("bin/reprise"), "report", log_, trace_, "-o", file("a.html")}));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // times of processes are in hundredths of a second
   }
 }
@@ -216,7 +192,7 @@ TEST_F(OneCommand, EachThatIsGivenTheVariableIsACommandOfItsOwn) {
   const Outcome outcome = run(
       {"/bin/bash", "-c", given + vector_add_ + "; sleep 0.1; " + given + vector_add_ + "; true"}, preloaded("90%"));
   EXPECT_EQ(programs().size(), 1u) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew"));
 }
 
 // As an interactive shell does, which may have been started with the variable.
@@ -228,15 +204,13 @@ TEST_F(OneCommand, EachLineOfAShellWithJobsIsACommandOfItsOwn) {
 
 // The simulated device has its memory in a file.
 TEST_F(Alone, ALimitOfFilesEndsNoProgram) {
-  std::vector<std::string> limited = {"/bin/bash", "-c", "ulimit -f 8; exec \"$@\"", "bash"};
-  const std::vector<std::string> program = small_trainer(4);
+  Words limited = {"/bin/bash", "-c", "ulimit -f 8; exec \"$@\"", "bash"};
+  const Words program = small_trainer(4);
   limited.insert(limited.end(), program.begin(), program.end());
-  const Outcome outcome = run(limited, preloaded("90%"));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = well(run(limited, preloaded("90%")));
   EXPECT_EQ(outcome.out, plain_);
-  EXPECT_TRUE(has(outcome.err, "simulated device: no file in memory for what is mapped: File too large (ulimit -f)"))
-      << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "the budget is not enforced")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "simulated device: no file in memory for what is mapped: File too large (ulimit -f)"));
+  EXPECT_TRUE(has(outcome.err, "the budget is not enforced"));
 }
 
 TEST_F(Alone, ADeviceThatCannotBeSharedIsSaidToBeAlone) {

@@ -1,36 +1,15 @@
 // What users get wrong: one clear line, the right exit code, and a program that runs on whatever the shim cannot do.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <string>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-std::vector<std::string> random_program() {
-  return {built("bin/random_program"), built("bin/hash_kernels.cubin"), "1", "6"};
-}
+Words random_program() { return {built("bin/random_program"), built("bin/hash_kernels.cubin"), "1", "6"}; }
 
 // Chunks so small that the trainer's few hundred KiB have room to spare in 60 % of them.
 Environment small_chunks(const Environment& base) { return merged(base, {{"REPRISE_SIM_GRANULARITY", "16KiB"}}); }
 
-Outcome cli(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), built("bin/reprise"));
-  Environment environment = small_chunks(simulated_device());
-  environment.erase("LD_LIBRARY_PATH");
-  return run(arguments, environment);
-}
-
-std::vector<std::string> joined(std::vector<std::string> head, const std::vector<std::string>& tail) {
-  head.push_back("--");
-  head.insert(head.end(), tail.begin(), tail.end());
-  return head;
-}
+Outcome cli(const Words& words, const Words& program = {}) { return reprise(words, program); }
 
 int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
@@ -38,21 +17,21 @@ void expect_refused(const Outcome& outcome, int exit_code, const std::string& wo
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
-  EXPECT_EQ(outcome.err.rfind("reprise: ", 0), 0u) << outcome.err;
-  EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+  EXPECT_TRUE(begins(outcome.err, "reprise: "));
+  EXPECT_TRUE(has(outcome.err, word));
 }
 
 TEST(BadInput, UsageErrorsAreOneLineAndExitCodeTwo) {
   expect_refused(cli({"run", "--no-such-option", "--", "true"}), 2, "--no-such-option");
   expect_refused(cli({"run", "--budget", "50%"}), 2, "program");
-  expect_refused(cli(joined({"run", "--budget", "0"}, {"true"})), 2, "budget");
-  expect_refused(cli(joined({"run", "--budget", "10PB"}, {"true"})), 2, "10PB");
-  expect_refused(cli(joined({"run", "--budget", "lots"}, {"true"})), 2, "lots");
+  expect_refused(cli({"run", "--budget", "0"}, {"true"}), 2, "budget");
+  expect_refused(cli({"run", "--budget", "10PB"}, {"true"}), 2, "10PB");
+  expect_refused(cli({"run", "--budget", "lots"}, {"true"}), 2, "lots");
   expect_refused(cli({"no-such-command"}), 2, "no-such-command");
 }
 
 TEST(BadInput, AMissingProgramIsNamed) {
-  const Outcome outcome = cli(joined({"run", "--device", "sim", "--budget", "50%"}, {"/nonexistent/program"}));
+  const Outcome outcome = cli({"run", "--device", "sim", "--budget", "50%"}, {"/nonexistent/program"});
   expect_refused(outcome, 2, "/nonexistent/program");
 }
 
@@ -67,56 +46,50 @@ TEST(BadInput, ALimitOfOpenFilesIsNamed) {
   int unplanned = 0;
   for (int limit = 6; limit < 13; ++limit) {
     const std::string number = std::to_string(limit);
-    std::vector<std::string> words = {"/bin/bash", "-c", "ulimit -n " + number + "; exec \"$@\"", "bash"};
-    const std::vector<std::string> limited =
-        joined({built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", scratch.path("a.html")},
+    Words words = {"/bin/bash", "-c", "ulimit -n " + number + "; exec \"$@\"", "bash"};
+    const Words limited =
+        joined({built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", scratch.path("a.html"), "--"},
                small_trainer(10));
     words.insert(words.end(), limited.begin(), limited.end());
     const Outcome outcome = run(words, environment);
     for (const std::string& vague : {std::string("Too many open files"), std::string("planner failed"), temporary}) {
-      EXPECT_EQ(outcome.err.find(vague), std::string::npos) << limit << ": " << outcome.err;
+      EXPECT_FALSE(has(outcome.err, vague)) << limit;
     }
     if (outcome.exit_code == 0 && outcome.err.find("managed on demand") == std::string::npos) continue;
     ++unplanned;
-    EXPECT_NE(outcome.err.find("the limit of open files, " + number + ", is too low; raise it (ulimit -n)"),
-              std::string::npos)
-        << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "the limit of open files, " + number + ", is too low; raise it (ulimit -n)"));
   }
   EXPECT_GT(unplanned, 0) << "the test tests nothing";
 }
 
-class Files : public testing::Test {
+class Files : public InScratch {
  protected:
   void SetUp() override {
-    const Outcome recorded = cli(joined({"record", "--device", "sim", "-o", trace()}, small_trainer(6)));
-    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
-    const Outcome planned = cli({"plan", trace(), "--budget", "60%", "-o", plan()});
-    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+    well(cli({"record", "--device", "sim", "-o", trace()}, small_trainer(6)));
+    well(cli({"plan", trace(), "--budget", "60%", "-o", plan()}));
     plain_ = run(small_trainer(6), small_chunks(simulated_device()));
   }
-  std::string trace() const { return scratch_.path("a.trace"); }
-  std::string plan() const { return scratch_.path("a.plan"); }
+  std::string trace() const { return file("a.trace"); }
+  std::string plan() const { return file("a.plan"); }
   std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(scratch_.path(name), std::ios::binary) << bytes;
-    return scratch_.path(name);
+    std::ofstream(file(name), std::ios::binary) << bytes;
+    return file(name);
   }
   // The shim alone, with a plan that it must refuse: the program runs on and prints what it always prints.
-  void expect_program_unharmed(const std::string& plan_path, const std::vector<std::string>& argv,
-                               const std::string& expected, int64_t said = 1) const {
-    const Outcome outcome = run(argv, merged(small_chunks(preloaded("100%")), {{"REPRISE_PLAN", plan_path}}));
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  void expect_program_unharmed(const std::string& plan_path, const Words& argv, const std::string& expected,
+                               int64_t said = 1) const {
+    const Outcome outcome = well(run(argv, merged(small_chunks(preloaded("100%")), {{"REPRISE_PLAN", plan_path}})));
     EXPECT_EQ(outcome.out, expected);
     EXPECT_EQ(lines(outcome.err), said) << outcome.err;
   }
 
-  Scratch scratch_;
   Outcome plain_;
 };
 
 TEST_F(Files, ATruncatedTraceIsNamedAndStillDumps) {
   const std::string whole = read_file(trace());
   const std::string cut = write("cut.trace", whole.substr(0, whole.size() * 2 / 3));
-  expect_refused(cli({"plan", cut, "--budget", "60%", "-o", scratch_.path("b.plan")}), 1, "cut.trace");
+  expect_refused(cli({"plan", cut, "--budget", "60%", "-o", file("b.plan")}), 1, "cut.trace");
   expect_refused(cli({"dump", write("empty.trace", "")}), 1, "empty.trace");
   const Outcome dumped = cli({"dump", cut});
   EXPECT_EQ(dumped.exit_code, 1);
@@ -127,75 +100,71 @@ TEST_F(Files, APlanWithOneFlippedByteIsRefusedEverywhere) {
   std::string bytes = read_file(plan());
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
   const std::string flipped = write("flipped.plan", bytes);
-  expect_refused(cli(joined({"replay", "--device", "sim", "--plan", flipped}, small_trainer(6))), 1, "flipped.plan");
+  expect_refused(cli({"replay", "--device", "sim", "--plan", flipped}, small_trainer(6)), 1, "flipped.plan");
   expect_program_unharmed(flipped, small_trainer(6), plain_.out);
 }
 
 // As `reprise replay` does it.
 TEST_F(Files, APlanWithoutABudgetIsEnforcedWithinItsOwn) {
-  const std::string log = scratch_.path("a.run");
+  const std::string log = file("a.run");
   const Environment preload = merged(small_chunks(preloaded("")), {{"REPRISE_RUN_LOG", log}});
   const Outcome planned = run(small_trainer(6), merged(preload, {{"REPRISE_PLAN", plan()}}));
   EXPECT_EQ(planned.out, plain_.out) << planned.err;
   const std::string words = read_file(log);
-  EXPECT_NE(words.find("\"mode\":\"planned\""), std::string::npos) << words;
-  EXPECT_NE(words.find("\"budget_bytes\":"), std::string::npos) << words;
+  EXPECT_TRUE(has(words, "\"mode\":\"planned\""));
+  EXPECT_TRUE(has(words, "\"budget_bytes\":"));
   std::filesystem::remove(log);
-  for (const std::string& missing : {scratch_.path("none.plan"), std::string()}) {
+  for (const std::string& missing : {file("none.plan"), std::string()}) {
     const Outcome outcome = run(small_trainer(6), merged(preload, {{"REPRISE_PLAN", missing}}));
     EXPECT_EQ(outcome.out, plain_.out);
     EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
-    EXPECT_NE(outcome.err.find(missing.empty() ? "REPRISE_RUN_LOG has no effect without" : "no memory is managed"),
-              std::string::npos)
-        << outcome.err;
+    EXPECT_TRUE(has(outcome.err, missing.empty() ? "REPRISE_RUN_LOG has no effect without" : "no memory is managed"));
   }
   EXPECT_FALSE(std::filesystem::exists(log));
 }
 
 TEST_F(Files, APlanOfAnotherProgramIsRefusedEverywhere) {
-  expect_refused(cli(joined({"replay", "--device", "sim", "--plan", plan()}, random_program())), 1, "a.plan");
+  expect_refused(cli({"replay", "--device", "sim", "--plan", plan()}, random_program()), 1, "a.plan");
   const Outcome other = run(random_program(), small_chunks(simulated_device()));
   expect_program_unharmed(plan(), random_program(), other.out, 2);
 }
 
 TEST_F(Files, AReportOfTwoProgramsIsRefused) {
-  const Outcome other = cli(joined({"record", "--device", "sim", "-o", scratch_.path("b.trace")}, random_program()));
-  ASSERT_EQ(other.exit_code, 0) << other.err;
-  expect_refused(cli({"report", scratch_.path("b.trace"), plan(), "-o", scratch_.path("b.html")}), 1,
-                 "another program");
+  well(cli({"record", "--device", "sim", "-o", file("b.trace")}, random_program()));
+  expect_refused(cli({"report", file("b.trace"), plan(), "-o", file("b.html")}), 1, "another program");
 }
 
 TEST_F(Files, NoPermissionOnTheOutputIsSaidBeforeTheProgramRuns) {
-  const std::string folder = scratch_.path("locked");
+  const std::string folder = file("locked");
   std::filesystem::create_directory(folder);
   std::filesystem::permissions(folder, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   // root may write anywhere: a folder in place of the file refuses root, too.
   const std::string target = geteuid() == 0 ? folder : folder + "/a.trace";
-  expect_refused(cli(joined({"record", "--device", "sim", "-o", target}, small_trainer(6))), 1, "locked");
+  expect_refused(cli({"record", "--device", "sim", "-o", target}, small_trainer(6)), 1, "locked");
   expect_refused(cli({"plan", trace(), "--budget", "60%", "-o", target}), 1, "locked");
   expect_refused(cli({"report", trace(), plan(), "-o", target}), 1, "locked");
-  const Outcome outcome = run(small_trainer(6), merged(small_chunks(preloaded("100%")), {{"REPRISE_TRACE", target}}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome =
+      well(run(small_trainer(6), merged(small_chunks(preloaded("100%")), {{"REPRISE_TRACE", target}})));
   EXPECT_EQ(outcome.out, plain_.out);
 }
 
 // The exit code is the program's: its own, or 128 and the signal, as a shell tells it. Ctrl-C ends it, not the report.
 TEST(BadInput, ProgramsThatEndBadlyEndTheSameWayUnderRun) {
   const Scratch scratch;
-  const auto under_run = [&](const std::vector<std::string>& program) {
-    return cli(joined({"run", "--device", "sim", "--budget", "100%", "-o", scratch.path("a.html")}, program));
+  const auto under_run = [&](const Words& program) {
+    return cli({"run", "--device", "sim", "--budget", "100%", "-o", scratch.path("a.html")}, program);
   };
   const std::string trainer = small_trainer(6).front();
   EXPECT_EQ(under_run({built("bin/random_program"), "/nonexistent.cubin", "1", "6"}).exit_code, 3);
   EXPECT_EQ(under_run({"/bin/sh", "-c", trainer + " --layers 1 --width 32 --steps 1 >&2; kill -SEGV $$"}).exit_code,
             128 + 11);
-  const std::vector<std::string> interrupted = {"/usr/bin/timeout", "--preserve-status", "-s", "INT", "1"};
-  std::vector<std::string> endless = small_trainer(1000000);
+  const Words interrupted = {"/usr/bin/timeout", "--preserve-status", "-s", "INT", "1"};
+  Words endless = small_trainer(1000000);
   endless.insert(endless.begin(), interrupted.begin(), interrupted.end());
   const Outcome outcome = under_run(endless);
   EXPECT_EQ(outcome.exit_code, 128 + 2);
   const std::string page = read_file(scratch.path("a.html"));
-  EXPECT_NE(page.find("The command that started it ended with exit code 130"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(has(page, "The command that started it ended with exit code 130")) << outcome.err;
 }
 
 // CUDA's runtime takes the library for a stub and says so, without asking for a driver any further.
@@ -205,8 +174,7 @@ TEST(BadInput, TheLibraryAloneSaysThatThereIsNoDriver) {
                                                    {"REPRISE_BUDGET", "60%"},
                                                    {"REPRISE_DRIVER", "/nowhere/libcuda.so.1"}});
   EXPECT_NE(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.err.find("reprise: REPRISE_DRIVER=/nowhere/libcuda.so.1 is not a loadable driver"), 0u)
-      << outcome.err;
+  EXPECT_TRUE(begins(outcome.err, "reprise: REPRISE_DRIVER=/nowhere/libcuda.so.1 is not a loadable driver"));
   EXPECT_EQ(outcome.err.find("reprise: ", 1), std::string::npos) << outcome.err;
 }
 
@@ -230,8 +198,8 @@ TEST(BadInput, TheShimAloneNeverHarmsTheProgram) {
     EXPECT_EQ(outcome.exit_code, 0) << name << "=" << value;
     EXPECT_EQ(outcome.out, plain.out) << name << "=" << value;
     EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
-    EXPECT_EQ(outcome.err.rfind("reprise: ", 0), 0u) << outcome.err;
-    EXPECT_NE(outcome.err.find(value), std::string::npos) << outcome.err;
+    EXPECT_TRUE(begins(outcome.err, "reprise: "));
+    EXPECT_TRUE(has(outcome.err, value));
   }
 }
 

@@ -1,54 +1,36 @@
 // The first thing that a person would type for a task works: a run without a budget, files without names, ranks of a
 // job that share a line.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <filesystem>
 #include <future>
-#include <string>
 
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-class FirstThings : public testing::Test {
+class FirstThings : public InScratch {
  protected:
   // In a folder of its own, as names are chosen there.
-  Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
-                  const Environment& more = {}) const {
+  Outcome reprise(Words words, const Words& program = {}, const Environment& more = {}) const {
     if (!program.empty()) words.emplace_back("--");
     words.insert(words.end(), program.begin(), program.end());
-    std::string line = "cd " + scratch_.path("") + " && exec " + built("bin/reprise");
+    std::string line = "cd " + file("") + " && exec " + built("bin/reprise");
     for (const std::string& word : words) line += " '" + word + "'";
-    Environment environment = merged(simulated_device(), merged({{"REPRISE_SIM_GRANULARITY", "16KiB"}}, more));
-    environment.erase("LD_LIBRARY_PATH");
-    return run({"/bin/sh", "-c", line}, environment);
+    return run({"/bin/sh", "-c", line}, launching(merged({{"REPRISE_SIM_GRANULARITY", "16KiB"}}, more)));
   }
-  void record() const {
-    const Outcome recorded = reprise({"record", "--device", "sim"}, small_trainer(8));
-    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
-  }
+  void record() const { well(reprise({"record", "--device", "sim"}, small_trainer(8))); }
   bool there(const std::string& name) const {
-    const std::string path = scratch_.path(name);
+    const std::string path = file(name);
     return std::filesystem::exists(path) && std::filesystem::file_size(path) > 0;
   }
-  nlohmann::json end_of(const std::string& log) const {
-    return lines_of(read_run_log(scratch_.path(log)), "end").at(0);
-  }
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
-
-  Scratch scratch_;
 };
 
 TEST_F(FirstThings, ARunWithoutABudgetTakesWhatIsFree) {
-  const std::vector<std::string> program = small_trainer(12);
+  const Words program = small_trainer(12);
   const Outcome plain = run(program, merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}));
-  const std::vector<std::string> words = {"run", "--device", "sim", "--run-log", "a.run"};
-  const Outcome large = reprise(words, program, {{"REPRISE_SIM_MEMORY", "1GiB"}});
-  EXPECT_EQ(large.exit_code, 0) << large.err;
+  const Words words = {"run", "--device", "sim", "--run-log", "a.run"};
+  const Outcome large = well(reprise(words, program, {{"REPRISE_SIM_MEMORY", "1GiB"}}));
   EXPECT_EQ(large.out, plain.out);
-  EXPECT_TRUE(has(large.err, "within what was free, ")) << large.err;
+  EXPECT_TRUE(has(large.err, "within what was free, "));
   const uint64_t needed = end_of("a.run")["peak_program_bytes"].get<uint64_t>();
   EXPECT_EQ(end_of("a.run")["offload_bytes"], 0u);
   // On a device that is too small for it plain.
@@ -57,8 +39,7 @@ TEST_F(FirstThings, ARunWithoutABudgetTakesWhatIsFree) {
       run(program, merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}, {"REPRISE_SIM_MEMORY", less}}))
           .exit_code,
       0);
-  const Outcome small = reprise(words, program, {{"REPRISE_SIM_MEMORY", less}});
-  EXPECT_EQ(small.exit_code, 0) << small.err;
+  const Outcome small = well(reprise(words, program, {{"REPRISE_SIM_MEMORY", less}}));
   EXPECT_EQ(small.out, plain.out);
   EXPECT_GT(end_of("a.run")["offload_bytes"], 0u);
   EXPECT_LE(end_of("a.run")["peak_used_bytes"], needed * 3 / 4);
@@ -66,12 +47,11 @@ TEST_F(FirstThings, ARunWithoutABudgetTakesWhatIsFree) {
 
 TEST_F(FirstThings, ABudgetOfTheEnvironmentIsNotOverruled) {
   const Outcome outcome =
-      reprise({"run", "--device", "sim", "--run-log", "a.run"}, small_trainer(6), {{"REPRISE_BUDGET", "16MiB"}});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      well(reprise({"run", "--device", "sim", "--run-log", "a.run"}, small_trainer(6), {{"REPRISE_BUDGET", "16MiB"}}));
   EXPECT_EQ(end_of("a.run")["budget_bytes"], 16u << 20);
-  EXPECT_FALSE(has(outcome.err, "has no effect here")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "has no effect here"));
   const Outcome empty = reprise({"run", "--device", "sim"}, small_trainer(6), {{"REPRISE_BUDGET", ""}});
-  EXPECT_TRUE(has(empty.err, "within what was free, ")) << empty.err;
+  EXPECT_TRUE(has(empty.err, "within what was free, "));
 }
 
 TEST_F(FirstThings, FilesThatAreNotNamedGetFreeNames) {
@@ -90,15 +70,13 @@ TEST_F(FirstThings, FilesThatAreNotNamedGetFreeNames) {
 TEST_F(FirstThings, TwoRunsOrPlansAreCompared) {
   record();
   for (const std::string budget : {"90%", "70%"}) {
-    ASSERT_EQ(reprise({"plan", "chargpt.trace", "--budget", budget, "-o", budget + ".plan"}).exit_code, 0);
+    well(reprise({"plan", "chargpt.trace", "--budget", budget, "-o", budget + ".plan"}));
     ASSERT_EQ(reprise({"run", "--device", "sim", "--budget", budget, "--run-log", budget + ".run"}, small_trainer(8))
                   .exit_code,
               0);
   }
   for (const std::string kind : {".plan", ".run"}) {
-    const Outcome compared = reprise({"compare", "90%" + kind, "70%" + kind});
-    EXPECT_EQ(compared.exit_code, 0) << compared.err;
-    EXPECT_TRUE(has(compared.err, "A: 90%" + kind + ", B: 70%" + kind)) << compared.err;
+    EXPECT_TRUE(has(well(reprise({"compare", "90%" + kind, "70%" + kind})).err, "A: 90%" + kind + ", B: 70%" + kind));
   }
   EXPECT_TRUE(there("90%.html"));
   EXPECT_TRUE(there("90%-2.html"));
@@ -107,27 +85,23 @@ TEST_F(FirstThings, TwoRunsOrPlansAreCompared) {
 
 TEST_F(FirstThings, TheSmallestBudgetWithinASlowdownIsLookedFor) {
   record();
-  const Outcome few = reprise({"simulate", "chargpt.trace", "--slowdown", "5%", "--no-fluid"});
-  EXPECT_EQ(few.exit_code, 0) << few.err;
-  EXPECT_TRUE(has(few.err, "at most 5 % slower than computing alone: --budget ")) << few.err << few.out;
-  EXPECT_TRUE(has(few.out, "slower")) << few.out;
-  EXPECT_FALSE(has(few.out, "SSD")) << few.out;
-  const Outcome usual = reprise({"simulate", "chargpt.trace", "--no-fluid"});
-  EXPECT_EQ(usual.exit_code, 0) << usual.err;
-  EXPECT_TRUE(has(usual.out, "100% ")) << usual.out;
+  const Outcome few = well(reprise({"simulate", "chargpt.trace", "--slowdown", "5%", "--no-fluid"}));
+  EXPECT_TRUE(has(few.err, "at most 5 % slower than computing alone: --budget ")) << few.out;
+  EXPECT_TRUE(has(few.out, "slower"));
+  EXPECT_FALSE(has(few.out, "SSD"));
+  EXPECT_TRUE(has(well(reprise({"simulate", "chargpt.trace", "--no-fluid"})).out, "100% "));
   EXPECT_EQ(reprise({"simulate", "chargpt.trace", "--slowdown", "1MiB"}).exit_code, 2);
 }
 
 TEST_F(FirstThings, WhatCostsMostIsPrinted) {
   record();
-  const Outcome of_trace = reprise({"top", "chargpt.trace"});
-  EXPECT_EQ(of_trace.exit_code, 0) << of_trace.err;
+  const Outcome of_trace = well(reprise({"top", "chargpt.trace"}));
   for (const char* word : {"call site", "alive when most is", "kernel", "Model::layer_forward", "gelu"}) {
-    EXPECT_TRUE(has(of_trace.out, word)) << word << "\n" << of_trace.out;
+    EXPECT_TRUE(has(of_trace.out, word)) << word;
   }
-  ASSERT_EQ(reprise({"plan", "chargpt.trace", "--budget", "70%", "-o", "a.plan"}).exit_code, 0);
+  well(reprise({"plan", "chargpt.trace", "--budget", "70%", "-o", "a.plan"}));
   const Outcome of_plan = reprise({"top", "chargpt.trace", "a.plan"});
-  EXPECT_TRUE(has(of_plan.out, "waited")) << of_plan.err << of_plan.out;
+  EXPECT_TRUE(has(of_plan.out, "waited")) << of_plan.err;
 }
 
 TEST_F(FirstThings, ABugIsPackedWithoutNames) {
@@ -135,25 +109,24 @@ TEST_F(FirstThings, ABugIsPackedWithoutNames) {
                     small_trainer(8))
                 .exit_code,
             0);
-  const Outcome packed = reprise({"bug", "a.trace", "a.run"});
-  ASSERT_EQ(packed.exit_code, 0) << packed.err;
-  const std::string folder = scratch_.path("unpacked");
+  well(reprise({"bug", "a.trace", "a.run"}));
+  const std::string folder = file("unpacked");
   std::filesystem::create_directory(folder);
-  ASSERT_EQ(run({"/bin/tar", "-C", folder, "-xzf", scratch_.path("reprise-bug.tar.gz")}, {}).exit_code, 0);
+  well(run({"/bin/tar", "-C", folder, "-xzf", file("reprise-bug.tar.gz")}, {}));
   for (const char* name : {"doctor.txt", "bug.trace", "bug.run", "bug.html"}) {
     EXPECT_TRUE(there(std::string("unpacked/") + name)) << name;
   }
   const std::string texts =
       read_file(folder + "/bug.html") + read_file(folder + "/bug.run") + reprise({"dump", "unpacked/bug.trace"}).out;
-  for (const char* name : {"chargpt", "layer_forward", "Trainer", "gelu", scratch_.path("").c_str()}) {
+  for (const char* name : {"chargpt", "layer_forward", "Trainer", "gelu", file("").c_str()}) {
     EXPECT_FALSE(has(texts, name)) << name;
   }
   EXPECT_EQ(reprise({"bug", "none.trace"}).exit_code, 1);
 }
 
 TEST_F(FirstThings, ARunSaysHowItGoes) {
-  std::string words = "cd " + scratch_.path("") + "; " + built("bin/reprise") +
-                      " run --device sim --budget 70% --metrics job-%r.prom --";
+  std::string words =
+      "cd " + file("") + "; " + built("bin/reprise") + " run --device sim --budget 70% --metrics job-%r.prom --";
   for (const std::string& word : small_trainer(60)) words += " " + word;
   words += " >/dev/null 2>&1 & run=$!; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.3; line=$(" +
            built("bin/reprise") +
@@ -161,11 +134,11 @@ TEST_F(FirstThings, ARunSaysHowItGoes) {
   const Outcome outcome =
       run({"/bin/sh", "-c", words}, merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(has(outcome.out, "iteration ")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, ", peak ")) << outcome.out;
-  const std::string metrics = read_file(scratch_.path("job-0.prom"));
+  EXPECT_TRUE(has(outcome.out, "iteration "));
+  EXPECT_TRUE(has(outcome.out, ", peak "));
+  const std::string metrics = read_file(file("job-0.prom"));
   for (const char* name : {"reprise_iterations_total{process=\"", "mode=\"planned\"} ", "reprise_device_peak_bytes{"}) {
-    EXPECT_TRUE(has(metrics, name)) << metrics;
+    EXPECT_TRUE(has(metrics, name));
   }
   EXPECT_EQ(reprise({"status", "1"}).exit_code, 1);
 }
@@ -175,11 +148,8 @@ TEST_F(FirstThings, ATerminalHasALineThatSaysHowItGoes) {
   const auto on_terminal = [&](const std::string& option) {
     std::string words = built("bin/reprise") + " run --device sim --budget 70% " + option + " --";
     for (const std::string& word : small_trainer(400)) words += " " + word;
-    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
-    environment.erase("LD_LIBRARY_PATH");
-    return run({"/bin/sh", "-c", "cd " + scratch_.path("") + " && exec script -qec '" + words + "' /dev/null"},
-               environment)
-        .out;
+    Environment environment = launching({{"REPRISE_SIM_GRANULARITY", "16KiB"}});
+    return run({"/bin/sh", "-c", "cd " + file("") + " && exec script -qec '" + words + "' /dev/null"}, environment).out;
   };
   const std::string line = "\r\033[Kreprise: iteration ";
   const std::string shown = on_terminal("");
@@ -191,7 +161,7 @@ TEST_F(FirstThings, ATerminalHasALineThatSaysHowItGoes) {
 // As srun and torchrun start them: the same words, and a number in the environment.
 class Ranks : public FirstThings, public testing::WithParamInterface<const char*> {
  protected:
-  std::array<Outcome, 2> start(const std::vector<std::string>& words) const {
+  std::array<Outcome, 2> start(const Words& words) const {
     const auto rank = [&](const char* number) {
       return std::async(std::launch::async, [=, this] {
         return reprise(words, small_trainer(8), {{GetParam(), number}});
@@ -227,16 +197,16 @@ TEST_F(FirstThings, ALogThatCannotBeWrittenStopsNoProgram) {
   const Outcome outcome =
       reprise({"run", "--device", "sim", "--budget", "90%", "--run-log", "no/such/folder.run"}, small_trainer(6));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "no run log is kept")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "; report: ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "no run log is kept"));
+  EXPECT_TRUE(has(outcome.err, "; report: "));
 }
 
 TEST_F(FirstThings, AnOnDemandRunsLineHasItsTimeAndWhatItMoved) {
   const Outcome outcome =
       reprise({"run", "--device", "sim", "--budget", "70%"}, small_trainer(6), {{"REPRISE_PLANNER", "/bin/false"}});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, " on demand")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, " moved")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, " on demand"));
+  EXPECT_TRUE(has(outcome.err, " moved"));
 }
 
 }  // namespace

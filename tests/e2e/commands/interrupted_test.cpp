@@ -1,21 +1,12 @@
 // Runs that are interrupted before a plan is in force: the last line of `run`, and what `report` and `export` say of
 // the run's files, with the recording and without, agree.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-using nlohmann::json;
-
-class Interrupted : public testing::Test {
+class Interrupted : public InScratch {
  protected:
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
   // The line that ends in "; report: ...", without the name of the report.
   static std::string summary_of(const std::string& err) {
     const size_t end = err.find("; report: ");
@@ -23,36 +14,30 @@ class Interrupted : public testing::Test {
     const size_t begin = err.rfind('\n', end);
     return err.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));
   }
-  json page(const std::string& name) const {
-    const std::string text = read_file(file(name));
-    const std::string begin = "id=\"data\">";
-    const size_t at = text.find(begin) + begin.size();
-    return json::parse(text.substr(at, text.find("</script>", at) - at));
-  }
+  json page(const std::string& name) const { return data_of_page(file(name)); }
   json moved_in(const std::string& name) const {
     for (const json& card : page(name)["cards"]) {
       if (has(card["label"], "Moved")) return card;
     }
     return nullptr;
   }
-  json exported(std::vector<std::string> files) {
+  json exported(Words files) {
     files.insert(files.begin(), "export");
     for (const char* word : {"--format", "json", "-o", "-"}) files.emplace_back(word);
     const json all = json::parse(reprise(files).out);
     return all.contains("run") ? all["run"] : all;
   }
-  std::vector<std::string> run_words(const std::string& budget) const {
+  Words run_words(const std::string& budget) const {
     return {"run",         "--device", "sim",           "--budget", budget,        "--run-log",
             file("a.run"), "--trace",  file("a.trace"), "-o",       file("a.html")};
   }
   // The program is ended as soon as this shell command answers 0, tried ten times a second.
   std::string end_when(const std::string& budget, const std::string& condition, const Environment& more = {}) {
-    std::vector<std::string> program = {"/bin/bash", "-c",
-                                        "condition=$1; shift; \"$@\" & for i in {1..400}; do eval \"$condition\" && "
-                                        "break; sleep 0.1; done; kill -TERM $!; "
-                                        "wait $!",
-                                        "bash", condition};
-    const std::vector<std::string> trainer = small_trainer(4000000);
+    Words program = {"/bin/bash", "-c",
+                     "condition=$1; shift; \"$@\" & for i in {1..400}; do eval \"$condition\" && break; sleep 0.1; "
+                     "done; kill -TERM $!; wait $!",
+                     "bash", condition};
+    const Words trainer = small_trainer(4000000);
     program.insert(program.end(), trainer.begin(), trainer.end());
     return summary_of(reprise(run_words(budget), program, more).err);
   }
@@ -60,22 +45,18 @@ class Interrupted : public testing::Test {
     return "grep -q '" + words + "' " + file("a.run") + " 2>/dev/null";
   }
   void expect_all_agree(const std::string& summary) {
-    const std::vector<std::vector<std::string>> sets = {{file("a.run")}, {file("a.trace"), file("a.run")}};
-    for (std::vector<std::string> files : sets) {
-      std::vector<std::string> words = {"report", "-o", file("b.html")};
-      words.insert(words.end(), files.begin(), files.end());
+    const std::vector<Words> sets = {{file("a.run")}, {file("a.trace"), file("a.run")}};
+    for (Words files : sets) {
+      Words words = joined({"report", "-o", file("b.html")}, files);
       EXPECT_EQ(summary_of(reprise(words).err), summary) << files.size() << " files";
       EXPECT_EQ(moved_in("b.html"), moved_in("a.html"));
       const json run = exported(files);
       EXPECT_EQ(run["iterations"].size(),
                 run["iterations_planned"].get<size_t>() + run["iterations_on_demand"].get<size_t>());
       const std::string counted = " of " + std::to_string(run["iterations"].size()) + " iterations planned";
-      EXPECT_TRUE(has(summary, run["iterations"].empty() ? "no iteration" : counted)) << counted << "\n" << summary;
+      EXPECT_TRUE(has(summary, run["iterations"].empty() ? "no iteration" : counted)) << counted;
     }
   }
-  std::string file(const std::string& name) const { return scratch_.path(name); }
-
-  Scratch scratch_;
 };
 
 TEST_F(Interrupted, BeforeAnyIteration) {
@@ -87,30 +68,28 @@ TEST_F(Interrupted, BeforeAnyIteration) {
 TEST_F(Interrupted, WhereAllFits) {
   const std::string summary = end_when(
       "8MiB", says_in_run_log("\"cause\":\"fits\"") + " && " + says_in_run_log("\"index\":9,\"mode\":\"on_demand\""));
-  EXPECT_TRUE(has(summary, "0 of ")) << summary;
-  EXPECT_TRUE(has(summary, " iterations planned, as nothing has to move")) << summary;
+  EXPECT_TRUE(has(summary, "0 of "));
+  EXPECT_TRUE(has(summary, " iterations planned, as nothing has to move"));
   expect_all_agree(summary);
   const std::string text = page("a.html").dump();
   EXPECT_FALSE(has(text, "moved on demand")) << text.substr(0, 4000);
-  EXPECT_TRUE(has(page("a.html")["cards"].dump(), "as far as the run log goes")) << page("a.html")["cards"].dump(1);
+  EXPECT_TRUE(has(page("a.html")["cards"].dump(), "as far as the run log goes"));
 }
 
 TEST_F(Interrupted, WhileTheFirstBytesHaveBeenMoved) {
   const std::string summary = end_when("40%", says_in_run_log("\"moved_bytes\":[1-9]"));
   expect_all_agree(summary);
-  EXPECT_TRUE(has(page("a.html")["cards"].dump(), "at least ")) << page("a.html")["cards"].dump(1);
+  EXPECT_TRUE(has(page("a.html")["cards"].dump(), "at least "));
 }
 
 // Ctrl-C, at whatever the program does by then.
 TEST_F(Interrupted, AtSomeMoment) {
   for (const char* seconds : {"0.4", "1", "2"}) {
     for (const char* budget : {"8MiB", "96KiB"}) {
-      std::vector<std::string> words = {"/usr/bin/timeout", "-s", "INT", seconds, built("bin/reprise")};
-      for (const std::string& word : run_words(budget)) words.push_back(word);
+      Words words = joined({"/usr/bin/timeout", "-s", "INT", seconds, built("bin/reprise")}, run_words(budget));
       words.emplace_back("--");
-      for (const std::string& word : small_trainer(4000000)) words.push_back(word);
-      Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
-      environment.erase("LD_LIBRARY_PATH");
+      words = joined(words, small_trainer(4000000));
+      Environment environment = launching({{"REPRISE_SIM_GRANULARITY", "16KiB"}});
       for (const char* name : {"a.run", "a.trace"}) std::filesystem::remove(file(name));
       const std::string summary = summary_of(run(words, environment).err);
       SCOPED_TRACE(std::string(seconds) + " s, " + budget + ": " + summary);

@@ -1,55 +1,43 @@
 // How `reprise replay` ends: as `run` does, with what it took, how much was planned and where there is more to see; and
 // why, where nothing was.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-class Replays : public testing::Test {
+class Replays : public InScratch {
  protected:
   void SetUp() override {
-    ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer_).exit_code, 0);
-    const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "60%", "-o", plan_});
-    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+    well(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer_));
+    well(reprise({"plan", file("a.trace"), "--budget", "60%", "-o", plan_}));
   }
-  Outcome replay(const std::vector<std::string>& program, const std::vector<std::string>& more = {},
-                 const Environment& variables = {}) const {
-    std::vector<std::string> words = {"replay", "--device", "sim", "--plan", plan_};
-    words.insert(words.end(), more.begin(), more.end());
+  Outcome replay(const Words& program, const Words& more = {}, const Environment& variables = {}) const {
+    Words words = joined({"replay", "--device", "sim", "--plan", plan_}, more);
     return reprise(words, program, variables);
   }
-  std::string file(const std::string& name) const { return scratch_.path(name); }
   // What is proposed behind a summary.
   std::string next() const { return "; next: reprise report " + plan_ + " " + file("a.run") + "\n"; }
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
-  Scratch scratch_;
-  const std::string plan_ = scratch_.path("a.plan");
-  const std::vector<std::string> trainer_ = small_trainer(10);
+  const std::string plan_ = file("a.plan");
+  const Words trainer_ = small_trainer(10);
 };
 
 TEST_F(Replays, OneLineSaysWhatCameOfThePlan) {
   const Outcome outcome = replay(trainer_);
   EXPECT_EQ(outcome.out, run(trainer_, simulated_device()).out);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  EXPECT_EQ(outcome.err.rfind("reprise: peak ", 0), 0u) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, " instead of ")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, " per iteration (iteration ")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, " of 10 iterations planned; for a report: --run-log FILE\n")) << outcome.err;
+  EXPECT_TRUE(begins(outcome.err, "reprise: peak "));
+  EXPECT_TRUE(has(outcome.err, " instead of "));
+  EXPECT_TRUE(has(outcome.err, " per iteration (iteration "));
+  EXPECT_TRUE(has(outcome.err, " of 10 iterations planned; for a report: --run-log FILE\n"));
 }
 
 TEST_F(Replays, WhatIsProposedMakesThePage) {
-  const Outcome kept = replay(trainer_, {"--run-log", file("a.run")});
-  EXPECT_TRUE(has(kept.err, " iterations planned" + next())) << kept.err;
+  EXPECT_TRUE(has(replay(trainer_, {"--run-log", file("a.run")}).err, " iterations planned" + next()));
   for (const char* page : {"a.html", "a-2.html"}) {
-    const Outcome made = reprise({"report", plan_, file("a.run")});
-    EXPECT_TRUE(has(made.err, "; report: " + file(page) + "\n")) << made.err;
+    EXPECT_TRUE(has(reprise({"report", plan_, file("a.run")}).err, "; report: " + file(page) + "\n"));
     EXPECT_GT(std::filesystem::file_size(file(page)), 0u);
   }
 }
@@ -83,12 +71,12 @@ TEST_F(Replays, SeveralIterationsAreMeasuredAndTheMostOrdinaryOneIsShown) {
 // short.
 TEST_F(Replays, OnlyWholeIterationsAreMeasured) {
   const Outcome kept = replay(small_trainer(3), {"--run-log", file("a.run")});
-  ASSERT_TRUE(has(kept.err, "2 of 3 iterations planned")) << kept.err;
+  ASSERT_TRUE(has(kept.err, "2 of 3 iterations planned"));
   const auto log = read_run_log(file("a.run"));
   ASSERT_EQ(lines_of(log, "divergence").size(), 1u);
   EXPECT_EQ(lines_of(log, "activity").size() + lines_of(log, "overlap").size(), 0u)
       << "of iteration " << lines_of(log, "divergence").front();
-  EXPECT_FALSE(has(kept.err, " (iteration ")) << kept.err;
+  EXPECT_FALSE(has(kept.err, " (iteration "));
   replay(small_trainer(6), {"--run-log", file("a.run")});
   EXPECT_GE(lines_of(read_run_log(file("a.run")), "overlap").size(), 1u) << "a whole one is measured";
 }
@@ -101,32 +89,28 @@ TEST_F(Replays, WhyNothingWasPlannedIsSaidOnce) {
   ASSERT_NE(summary, std::string::npos) << other.err;
   EXPECT_LT(why, summary);
   EXPECT_FALSE(has(other.err.substr(summary), "its first call")) << "told twice: " << other.err;
-  EXPECT_TRUE(has(other.err, ", no iteration planned" + next())) << other.err;
+  EXPECT_TRUE(has(other.err, ", no iteration planned" + next()));
 }
 
 TEST_F(Replays, AShellThatFailsBehindItsProgramIsToldAsThat) {
-  std::vector<std::string> failing = {"/bin/bash", "-c", "\"$@\"; exit 3", "bash"};
-  failing.insert(failing.end(), trainer_.begin(), trainer_.end());
+  Words failing = joined({"/bin/bash", "-c", "\"$@\"; exit 3", "bash"}, trainer_);
   const Outcome outcome = replay(failing);
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_TRUE(has(outcome.err, "planned; the command that started it ended with exit code 3; ")) << outcome.err;
-  EXPECT_FALSE(has(outcome.err, "the program ended")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "planned; the command that started it ended with exit code 3; "));
+  EXPECT_FALSE(has(outcome.err, "the program ended"));
 }
 
 // Why is said while the program runs; nothing is managed on demand either.
 TEST_F(Replays, AProgramThatCannotBeManagedIsNotSaidToHaveLeftThePlan) {
-  const Outcome outcome = replay(trainer_, {}, {{"REPRISE_SIM_FAIL", "shim.cuMemAddressReserve=2"}});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = well(replay(trainer_, {}, {{"REPRISE_SIM_FAIL", "shim.cuMemAddressReserve=2"}}));
   EXPECT_TRUE(has(outcome.err, "this device's memory cannot be managed (error 2): the budget is not enforced\n"));
-  EXPECT_FALSE(has(outcome.err, "never applied")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "without a budget: device memory could not be managed; for a report: ")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "never applied"));
+  EXPECT_TRUE(has(outcome.err, "without a budget: device memory could not be managed; for a report: "));
 }
 
 TEST_F(Replays, WithoutAPlaceForARunLogThatIsSaid) {
-  const Outcome outcome = replay(trainer_, {}, {{"TMPDIR", file("no/such/folder")}});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_TRUE(has(outcome.err, "; set TMPDIR to a writable folder: so what came of the plan is not known\n"))
-      << outcome.err;
+  const Outcome outcome = well(replay(trainer_, {}, {{"TMPDIR", file("no/such/folder")}}));
+  EXPECT_TRUE(has(outcome.err, "; set TMPDIR to a writable folder: so what came of the plan is not known\n"));
 }
 
 }  // namespace

@@ -1,30 +1,13 @@
 // Several programs of one run use the device: one after the other, side by side, one in the place of the other. All
 // files that the run leaves are of one of them, which one rule names (tools/report/log/which_program.h), and the
 // others are told.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "tests/e2e/harness.h"
+#include "tests/e2e/commands/launcher_test.h"
 
 namespace reprise::e2e {
 namespace {
 
-class SeveralPrograms : public testing::Test {
+class SeveralPrograms : public LauncherTest {
  protected:
-  std::string file(const std::string& name) const { return scratch_.path(name); }
-  static Outcome reprise(std::vector<std::string> arguments, const Environment& more = {}) {
-    arguments.insert(arguments.begin(), built("bin/reprise"));
-    Environment environment = simulated_device();
-    environment.erase("LD_LIBRARY_PATH");
-    for (const auto& [name, value] : more) environment[name] = value;
-    return run(arguments, environment);
-  }
   static std::string trainer(const std::string& batch, const std::string& steps) {
     return built("bin/chargpt") + " --layers 2 --width 64 --heads 4 --context 32 --seed 1 --batch " + batch +
            " --steps " + steps;
@@ -55,15 +38,14 @@ class SeveralPrograms : public testing::Test {
   static bool is_of_the_larger(const std::string& text) {
     return has(text, "program=" + built("bin/chargpt")) && has(text, "--steps 9\n");
   }
-  std::vector<std::string> files_there() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path(""))) {
+  Words files_there() const {
+    Words names;
+    for (const auto& entry : std::filesystem::directory_iterator(file(""))) {
       names.push_back(entry.path().filename());
     }
     std::sort(names.begin(), names.end());
     return names;
   }
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
   // Programs that are trainers, of which several ask for as much.
   struct Trainer {
@@ -175,8 +157,6 @@ class SeveralPrograms : public testing::Test {
       EXPECT_TRUE(how.program.empty() || has(told, how.program.substr(1))) << told;
     }
   }
-
-  Scratch scratch_;
 };
 
 TEST_F(SeveralPrograms, AllFilesOfARunAreOfTheSameOne) {
@@ -186,20 +166,19 @@ TEST_F(SeveralPrograms, AllFilesOfARunAreOfTheSameOne) {
     const Outcome ran =
         reprise({"run", "--device", "sim", "--budget", "80%", "--trace", file("a.trace"), "--save-plan", file("a.plan"),
                  "--run-log", file("a.run"), "-o", file("a.html"), "--", "/bin/sh", "-c", script},
-                {{"REPRISE_WAIT_FOR_PLAN", "1"}});
+                {}, {{"REPRISE_WAIT_FOR_PLAN", "1"}});
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace"))) << program_of_trace("a.trace");
     const Outcome together =
         reprise({"export", file("a.trace"), file("a.plan"), file("a.run"), "--format", "json", "-o", file("b.json")});
     EXPECT_EQ(together.exit_code, 0) << together.err << ran.err;
-    EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs")) << ran.err;
-    EXPECT_TRUE(has(ran.err, "2 programs used the device: trace, plan and report of this run are of the one"))
-        << ran.err;
-    EXPECT_TRUE(has(ran.err, "or add --keep")) << ran.err;
-    EXPECT_FALSE(has(ran.err, "another process")) << ran.err;
-    EXPECT_FALSE(has(ran.err, "no plan was made")) << ran.err;
-    const std::vector<std::string> there = {"a.html", "a.plan", "a.run", "a.trace", "b.json"};
-    std::vector<std::string> found = files_there();
+    EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs"));
+    EXPECT_TRUE(has(ran.err, "2 programs used the device: trace, plan and report of this run are of the one"));
+    EXPECT_TRUE(has(ran.err, "or add --keep"));
+    EXPECT_FALSE(has(ran.err, "another process"));
+    EXPECT_FALSE(has(ran.err, "no plan was made"));
+    const Words there = {"a.html", "a.plan", "a.run", "a.trace", "b.json"};
+    Words found = files_there();
     std::erase(found, "launcher.py");
     EXPECT_EQ(found, there) << "nothing of the others is left";
   }
@@ -209,16 +188,15 @@ TEST_F(SeveralPrograms, ARecordingIsOfTheSameOne) {
   for (const auto& [name, script] : scripts()) {
     SCOPED_TRACE(name);
     std::filesystem::remove(file("a.trace"));
-    const Outcome ran = reprise({"record", "--device", "sim", "-o", file("a.trace"), "--", "/bin/sh", "-c", script});
-    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    const Outcome ran =
+        well(reprise({"record", "--device", "sim", "-o", file("a.trace"), "--", "/bin/sh", "-c", script}));
     EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace"))) << program_of_trace("a.trace");
-    EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs that used the device"))
-        << ran.err;
-    EXPECT_TRUE(has(ran.err, "record each by itself")) << ran.err;
-    EXPECT_FALSE(has(ran.err, "another process")) << ran.err;
-    std::vector<std::string> found = files_there();
+    EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs that used the device"));
+    EXPECT_TRUE(has(ran.err, "record each by itself"));
+    EXPECT_FALSE(has(ran.err, "another process"));
+    Words found = files_there();
     std::erase(found, "launcher.py");
-    EXPECT_EQ(found, std::vector<std::string>{"a.trace"});
+    EXPECT_EQ(found, Words{"a.trace"});
   }
 }
 
@@ -231,19 +209,18 @@ TEST_F(SeveralPrograms, OfThoseThatAskedForAsMuchTheFilesAreOfTheOneWithThePlan)
     const Outcome ran =
         reprise({"run", "--device", "sim", "--budget", "80%", "--trace", file("a.trace"), "--save-plan", file("a.plan"),
                  "--run-log", file("a.run"), "-o", file("a.html"), "--", "/bin/sh", "-c", script},
-                {{"REPRISE_WAIT_FOR_PLAN", "1"}});
+                {}, {{"REPRISE_WAIT_FOR_PLAN", "1"}});
     const std::string shown = words_of(alike.programs[alike.shown]);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    EXPECT_TRUE(has(program_of_trace("a.trace"), shown + "\n")) << program_of_trace("a.trace");
-    EXPECT_TRUE(has(ran.err, shown + ", which " + alike.why + ": ")) << ran.err;
+    EXPECT_TRUE(has(program_of_trace("a.trace"), shown + "\n"));
+    EXPECT_TRUE(has(ran.err, shown + ", which " + alike.why + ": "));
     EXPECT_EQ(std::filesystem::exists(file("a.plan")), alike.has_plan) << ran.err;
     EXPECT_EQ(has(ran.err, "no plan was made for " +
                                trainer(alike.programs[alike.shown].batch, alike.programs[alike.shown].steps)),
               !alike.has_plan)
         << ran.err;
     EXPECT_EQ(has(ran.err, "; plans were made for others: " + trainer("4", "12") + "\n"), !alike.has_plan) << ran.err;
-    std::vector<std::string> together = {"export", file("a.trace"), file("a.run"), "--format", "json",
-                                         "-o",     file("b.json")};
+    Words together = {"export", file("a.trace"), file("a.run"), "--format", "json", "-o", file("b.json")};
     if (alike.has_plan) together.push_back(file("a.plan"));
     const Outcome exported = reprise(together);
     EXPECT_EQ(exported.exit_code, 0) << exported.err << ran.err;
@@ -260,8 +237,8 @@ TEST_F(SeveralPrograms, OfThoseThatAskedForAsMuchTheOneWithMoreIterationsIsRecor
     const Outcome ran = reprise({"record", "--device", "sim", "-o", file("a.trace"), "--", "/bin/sh", "-c", script});
     const std::string shown = words_of(alike.programs[alike.shown]);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    EXPECT_TRUE(has(program_of_trace("a.trace"), shown + "\n")) << program_of_trace("a.trace");
-    EXPECT_TRUE(has(ran.err, shown + ", which " + alike.why_recorded + "; the others")) << ran.err;
+    EXPECT_TRUE(has(program_of_trace("a.trace"), shown + "\n"));
+    EXPECT_TRUE(has(ran.err, shown + ", which " + alike.why_recorded + "; the others"));
     EXPECT_EQ(has(ran.err, "next: reprise plan "), alike.has_plan) << ran.err;
   }
 }
@@ -273,9 +250,9 @@ TEST_F(SeveralPrograms, TheOthersAreKeptWhereAllIsKept) {
     SCOPED_TRACE(name);
     const Outcome ran = reprise({"run", "--device", "sim", "--budget", "80%", "--trace", file("a.trace"), "--keep",
                                  "-o", file("a.html"), "--", "/bin/sh", "-c", script},
-                                {{"TMPDIR", folder}});
-    EXPECT_TRUE(has(ran.err, ") are in " + folder + "/")) << ran.err;
-    std::vector<std::string> others;
+                                {}, {{"TMPDIR", folder}});
+    EXPECT_TRUE(has(ran.err, ") are in " + folder + "/"));
+    Words others;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() != ".trace" || entry.is_symlink()) continue;
       others.push_back(reprise({"dump", entry.path()}).out.substr(0, 2000));
@@ -290,12 +267,11 @@ TEST_F(SeveralPrograms, TheOthersAreKeptWhereAllIsKept) {
 
 // A shell's exit code is not that of a program which it has started.
 TEST_F(SeveralPrograms, AnExitCodeIsToldOfWhatEndedWithIt) {
-  const std::vector<std::string> command = {"run",       "--device",    "sim", "--budget",     "80%",
-                                            "--run-log", file("a.run"), "-o",  file("a.html"), "--"};
-  const auto run_as = [&](const std::vector<std::string>& program) {
+  const Words command = {"run",       "--device",    "sim", "--budget",     "80%",
+                         "--run-log", file("a.run"), "-o",  file("a.html"), "--"};
+  const auto run_as = [&](const Words& program) {
     for (const char* const one : {"a.run", "a.html"}) std::filesystem::remove(file(one));
-    std::vector<std::string> words = command;
-    words.insert(words.end(), program.begin(), program.end());
+    Words words = joined(command, program);
     return reprise(words);
   };
   for (const Ended& how : endings()) {
@@ -314,7 +290,7 @@ TEST_F(SeveralPrograms, AnExitCodeIsToldOfWhatEndedWithIt) {
 TEST_F(SeveralPrograms, LinesAtTheEndNameTheirProgramWhereThereAreOthers) {
   const std::string line = "memory was managed on demand: ";
   const auto named = [&line](const std::string& err) {
-    std::vector<std::string> names;
+    Words names;
     for (size_t at = err.find(line); at != std::string::npos; at = err.find(line, at + 1)) {
       const size_t begin = err.rfind("reprise: ", at) + 9;
       names.push_back(err.substr(begin, at - begin));
@@ -329,16 +305,16 @@ TEST_F(SeveralPrograms, LinesAtTheEndNameTheirProgramWhereThereAreOthers) {
   };
   for (const std::string between : {"; ", " & "}) {
     const Outcome both = launched(trainer("8", "9") + between + trainer("8", "8") + "; wait");
-    const std::vector<std::string> names = named(both.err);
+    const Words names = named(both.err);
     ASSERT_EQ(names.size(), 2u) << both.err;
     EXPECT_TRUE(is_name(names[0]) && is_name(names[1])) << both.err;
     EXPECT_NE(names[0], names[1]);
   }
   // The last one in the shell's place: the launcher's own child, behind another that has ended.
-  const std::vector<std::string> last = named(launched(trainer("8", "9") + "; exec " + trainer("8", "8")).err);
+  const Words last = named(launched(trainer("8", "9") + "; exec " + trainer("8", "8")).err);
   ASSERT_EQ(last.size(), 2u);
   EXPECT_TRUE(is_name(last[1])) << last[1];
-  EXPECT_EQ(named(launched("exec " + trainer("8", "9")).err), std::vector<std::string>{""});
+  EXPECT_EQ(named(launched("exec " + trainer("8", "9")).err), Words{""});
   Environment environment = preloaded("1MiB");
   const Outcome two = run({"/bin/sh", "-c", trainer("8", "9") + "; " + trainer("8", "8") + "; true"}, environment);
   ASSERT_EQ(named(two.err).size(), 2u) << two.err;

@@ -1,10 +1,5 @@
 // What is told of PyTorch's allocator: that a program has taken the backend away which shows its tensors, and that what
 // it failed for may be what that backend lacks. By a library of PyTorch's name; torch_test has PyTorch itself.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-
 #include "tests/e2e/commands/launcher_test.h"
 
 namespace reprise::e2e {
@@ -12,13 +7,11 @@ namespace {
 
 class TorchAllocator : public LauncherTest {
  protected:
-  Outcome ran(const std::string& what, const std::string& code, const std::vector<std::string>& options = {},
-              const std::vector<std::string>& before = {}, const std::string& library = "libc10_cuda.so") const {
-    std::vector<std::string> words = {
-        "run", "--device", "sim", "--budget", "64MiB", "--run-log", log_, "-o", scratch_.path("a.html")};
-    words.insert(words.end(), options.begin(), options.end());
-    std::vector<std::string> program = before;
-    program.insert(program.end(), {built("bin/fake_torch_program"), built("bin/fake_torch/" + library), what, code});
+  Outcome ran(const std::string& what, const std::string& code, const Words& options = {}, const Words& before = {},
+              const std::string& library = "libc10_cuda.so") const {
+    Words words =
+        joined({"run", "--device", "sim", "--budget", "64MiB", "--run-log", log_, "-o", file("a.html")}, options);
+    Words program = joined(before, {built("bin/fake_torch_program"), built("bin/fake_torch/" + library), what, code});
     Outcome outcome = reprise(words, program);
     EXPECT_EQ(outcome.out, "0\n") << outcome.err;
     EXPECT_EQ(outcome.exit_code, std::stoi(code)) << outcome.err;
@@ -26,17 +19,15 @@ class TorchAllocator : public LauncherTest {
   }
   // Lines of the program's process on stderr that have this word, which the run log has, too.
   size_t told(const Outcome& outcome, const std::string& word) const {
-    size_t count = 0;
-    for (size_t at = 0; (at = outcome.err.find(word, at)) != std::string::npos; ++at) ++count;
+    const size_t count = count_of(outcome.err, word);
     const auto warnings = lines_of(read_run_log(log_), "warning");
-    const auto has_it = [&](const nlohmann::json& line) { return has(line.at("message"), word); };
+    const auto has_it = [&](const json& line) { return has(line.at("message"), word); };
     EXPECT_EQ(static_cast<size_t>(std::count_if(warnings.begin(), warnings.end(), has_it)), count) << outcome.err;
     return count;
   }
-  static std::vector<std::string> with(const std::string& setting) { return {"/usr/bin/env", setting}; }
+  static Words with(const std::string& setting) { return {"/usr/bin/env", setting}; }
 
-  Scratch scratch_;
-  const std::string log_ = scratch_.path("a.run");
+  const std::string log_ = file("a.run");
 };
 
 constexpr char kHidden[] = "hides tensors from Reprise; add backend:cudaMallocAsync";
@@ -46,8 +37,7 @@ TEST_F(TorchAllocator, ASettingOfTheProgramIsToldOnceWithItsValue) {
   for (const char* what : {"blocks", "segments"}) {
     const Outcome outcome = ran(what, "0", {}, with("PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"));
     EXPECT_EQ(told(outcome, kHidden), 1u) << what << ": " << outcome.err;
-    EXPECT_TRUE(has(outcome.err, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 was set by the program"))
-        << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 was set by the program"));
   }
   // By a call of PyTorch's, which leaves the environment alone.
   EXPECT_TRUE(has(ran("blocks", "0").err, "the program has chosen PyTorch's own allocator"));
@@ -61,7 +51,7 @@ TEST_F(TorchAllocator, OthersThatAllocateAndTheBackendAreNot) {
 TEST_F(TorchAllocator, AnErrorIsToldWithWhatTheBackendLacks) {
   const Outcome outcome = ran("tensors", "1");
   EXPECT_EQ(told(outcome, kLacks), 1u) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "exit code 1")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "exit code 1"));
   EXPECT_EQ(told(ran("none", "1"), kLacks), 1u) << "before it had any memory";
 }
 
@@ -75,24 +65,23 @@ TEST_F(TorchAllocator, AnErrorThatCannotComeOfItIsNot) {
 // Who has chosen the backend himself knows of it; that the program takes it away again is told all the same.
 TEST_F(TorchAllocator, WhatTheUserHasSetIsHis) {
   const auto by_user = [&](const std::string& what, const std::string& setting) {
-    Environment environment = merged(simulated_device(), {{"PYTORCH_ALLOC_CONF", setting}});
-    environment.erase("LD_LIBRARY_PATH");
-    return run({built("bin/reprise"), "run", "--device", "sim", "--budget", "64MiB", "-o", scratch_.path("a.html"),
-                "--", built("bin/fake_torch_program"), built("bin/fake_torch/libc10_cuda.so"), what, "1"},
+    Environment environment = launching({{"PYTORCH_ALLOC_CONF", setting}});
+    return run({built("bin/reprise"), "run", "--device", "sim", "--budget", "64MiB", "-o", file("a.html"), "--",
+                built("bin/fake_torch_program"), built("bin/fake_torch/libc10_cuda.so"), what, "1"},
                environment)
         .err;
   };
   EXPECT_FALSE(has(by_user("tensors", "backend:cudaMallocAsync"), kLacks));
   EXPECT_TRUE(has(by_user("blocks", "backend:cudaMallocAsync"), "PyTorch's own allocator"));
   const std::string native = by_user("blocks", "backend:native");
-  EXPECT_TRUE(has(native, "PYTORCH_ALLOC_CONF=backend:native is kept as you set it")) << native;
-  EXPECT_FALSE(has(native, "has chosen PyTorch's own")) << "it was told before: " << native;
+  EXPECT_TRUE(has(native, "PYTORCH_ALLOC_CONF=backend:native is kept as you set it"));
+  EXPECT_FALSE(has(native, "has chosen PyTorch's own")) << "it was told before: ";
 }
 
 // A recording has no budget, and the same backend.
 TEST_F(TorchAllocator, ARecordingIsToldOfBoth) {
   const auto recorded = [&](const std::string& what, const std::string& code) {
-    return reprise({"record", "--device", "sim", "-o", scratch_.path("a.trace")},
+    return reprise({"record", "--device", "sim", "-o", file("a.trace")},
                    {built("bin/fake_torch_program"), built("bin/fake_torch/libc10_cuda.so"), what, code})
         .err;
   };

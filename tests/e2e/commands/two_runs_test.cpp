@@ -1,16 +1,6 @@
 // Two runs at once: each has files of its own, and the second one takes free names where it must. A program that
 // has Reprise by LD_PRELOAD alone is of no run, and leaves the files of one alone.
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <future>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "tests/e2e/commands/launcher_test.h"
 
@@ -31,16 +21,15 @@ class TwoRuns : public LauncherTest {
     return at == std::string::npos ? "" : dump.substr(at + 8, dump.find_first_not_of("0123456789", at + 8) - at - 8);
   }
 
-  Scratch scratch_;
-  const std::string trace_ = scratch_.path("a.trace");
+  const std::string trace_ = file("a.trace");
 };
 
 // The one that comes second takes a free name, and the first one's recording is its own.
 TEST_F(TwoRuns, DoNotWriteOneFile) {
-  const std::string first = scratch_.path("first.html");
-  const std::vector<std::string> run_it = {"run", "--device", "sim", "--budget", "80%", "--trace", trace_, "-o"};
+  const std::string first = file("first.html");
+  const Words run_it = {"run", "--device", "sim", "--budget", "80%", "--trace", trace_, "-o"};
   const auto with_report = [&](const std::string& page) {
-    std::vector<std::string> arguments = run_it;
+    Words arguments = run_it;
     arguments.push_back(page);
     return arguments;
   };
@@ -48,31 +37,24 @@ TEST_F(TwoRuns, DoNotWriteOneFile) {
   while (!std::filesystem::exists(trace_) &&
          running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
   }
-  const Outcome second = reprise(with_report(scratch_.path("second.html")), trainer("3"));
+  const Outcome second = reprise(with_report(file("second.html")), trainer("3"));
   EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
   const Outcome ended = running.get();
   EXPECT_EQ(second.exit_code, 0) << second.err;
   const std::string other = numbered(trace_);
-  EXPECT_TRUE(has(second.err, "--trace " + trace_ + ": another run is writing it (process ")) << second.err;
-  EXPECT_TRUE(has(second.err, "; this one writes " + other)) << second.err;
+  EXPECT_TRUE(has(second.err, "--trace " + trace_ + ": another run is writing it (process "));
+  EXPECT_TRUE(has(second.err, "; this one writes " + other));
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_FALSE(has(ended.err, "cut short")) << ended.err;
+  EXPECT_FALSE(has(ended.err, "cut short"));
   EXPECT_EQ(steps_in(trace_), "60");
   EXPECT_EQ(steps_in(other), "3");
-  EXPECT_EQ(reprise(with_report(scratch_.path("third.html")), trainer("3")).exit_code, 0)
-      << "nobody writes it any more";
+  EXPECT_EQ(reprise(with_report(file("third.html")), trainer("3")).exit_code, 0) << "nobody writes it any more";
 }
 
 // The first run writes its report and its plan behind its program, and neither is lost to the second one.
 TEST_F(TwoRuns, DoNotWriteOneReportPlanOrLog) {
-  const std::string page = scratch_.path("one.html");
-  const std::string plan = scratch_.path("one.plan");
-  const std::string log = scratch_.path("one.run");
-  const auto with = [](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"run", "--device", "sim", "--budget", "80%"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  };
+  const std::string page = file("one.html"), plan = file("one.plan"), log = file("one.run");
+  const auto with = [](const Words& more) { return joined({"run", "--device", "sim", "--budget", "80%"}, more); };
   auto running = std::async(std::launch::async, [&] {
     return reprise(with({"--trace", trace_, "-o", page, "--save-plan", plan, "--run-log", log}), trainer("60"));
   });
@@ -86,10 +68,10 @@ TEST_F(TwoRuns, DoNotWriteOneReportPlanOrLog) {
   const char* const options[] = {"-o ", "--save-plan ", "--run-log "};
   for (size_t i = 0; i < others.size(); ++i) {
     EXPECT_EQ(others[i].exit_code, 0) << others[i].err;
-    EXPECT_TRUE(has(others[i].err, options[i])) << others[i].err;
-    EXPECT_TRUE(has(others[i].err, ": another run is writing it (process ")) << others[i].err;
+    EXPECT_TRUE(has(others[i].err, options[i]));
+    EXPECT_TRUE(has(others[i].err, ": another run is writing it (process "));
   }
-  EXPECT_EQ(running.get().exit_code, 0);
+  well(running.get());
   for (const std::string& path : {page, log}) {
     EXPECT_GT(std::filesystem::file_size(path), 0u) << path;
     EXPECT_GT(std::filesystem::file_size(numbered(path)), 0u) << path;
@@ -98,10 +80,9 @@ TEST_F(TwoRuns, DoNotWriteOneReportPlanOrLog) {
 
 // Whatever they are called by default has a name of its own in each of them.
 TEST_F(TwoRuns, InOneFolderNeedNoNames) {
-  Environment environment = simulated_device();
-  environment.erase("LD_LIBRARY_PATH");
+  Environment environment = launching();
   const auto run_it = [&] {
-    std::string words = "cd " + scratch_.path("") + " && exec " + built("bin/reprise");
+    std::string words = "cd " + file("") + " && exec " + built("bin/reprise");
     words += " run --device sim --budget 80% --";
     for (const std::string& word : trainer("20")) words += " " + word;
     return run({"/bin/sh", "-c", words}, environment);
@@ -111,15 +92,15 @@ TEST_F(TwoRuns, InOneFolderNeedNoNames) {
   const Outcome outcomes[] = {first.get(), second.get()};
   for (const Outcome& outcome : outcomes) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_TRUE(has(outcome.err, "iterations planned; report: ")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "iterations planned; report: "));
   }
-  EXPECT_GT(std::filesystem::file_size(scratch_.path("reprise-report-chargpt.html")), 0u);
-  EXPECT_GT(std::filesystem::file_size(scratch_.path("reprise-report-chargpt-2.html")), 0u);
+  EXPECT_GT(std::filesystem::file_size(file("reprise-report-chargpt.html")), 0u);
+  EXPECT_GT(std::filesystem::file_size(file("reprise-report-chargpt-2.html")), 0u);
 }
 
 // A program that has Reprise by LD_PRELOAD alone claims nothing beforehand, and keeps its run log all the same.
 TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
-  const std::string log = scratch_.path("a.run");
+  const std::string log = file("a.run");
   Environment preloaded = simulated_device();
   preloaded["LD_PRELOAD"] = built("lib/reprise/libreprise.so");
   preloaded["REPRISE_BUDGET"] = "80%";
@@ -128,14 +109,14 @@ TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
   auto running = std::async(std::launch::async, [&] { return run(trainer("60"), preloaded); });
   while (lines_of() == 0 && running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
   }
-  const Outcome second = reprise(
-      {"run", "--device", "sim", "--budget", "80%", "--run-log", log, "-o", scratch_.path("a.html")}, trainer("3"));
+  const Outcome second =
+      reprise({"run", "--device", "sim", "--budget", "80%", "--run-log", log, "-o", file("a.html")}, trainer("3"));
   const Outcome third = run(trainer("3"), preloaded);
   EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
-  EXPECT_EQ(running.get().exit_code, 0);
+  well(running.get());
   EXPECT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_TRUE(has(second.err, "--run-log " + log + ": another run is writing it; this one writes ")) << second.err;
-  EXPECT_TRUE(has(third.err, "is being written by another process; it gets the lines of this one, too")) << third.err;
+  EXPECT_TRUE(has(second.err, "--run-log " + log + ": another run is writing it; this one writes "));
+  EXPECT_TRUE(has(third.err, "is being written by another process; it gets the lines of this one, too"));
   const std::string text = read_file(log);
   EXPECT_TRUE(has(text, "--steps 60") && has(text, "--steps 3")) << text.substr(0, 1000);
 }
@@ -144,9 +125,8 @@ TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
 // files.
 class ARunAndOthers : public TwoRuns {
  protected:
-  using Program = std::vector<std::string>;
+  using Program = Words;
 
-  std::string file(const std::string& name) const { return scratch_.path(name); }
   std::future<Outcome> start_run(const Program& program) const {
     std::string script = "touch " + file("begun") + "; while ! test -e " + file("go") + "; do sleep 0.01; done; exec";
     for (const std::string& word : program) script += " " + word;
@@ -176,11 +156,11 @@ class ARunAndOthers : public TwoRuns {
   void expect_own_files(const Outcome& ran, const std::string& steps) const {
     const std::string own = "--steps " + steps;
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
-    EXPECT_FALSE(has(ran.err, "programs used the device")) << ran.err;
-    EXPECT_TRUE(has(ran.err, "iterations planned; report: ")) << ran.err;
+    EXPECT_FALSE(has(ran.err, "programs used the device"));
+    EXPECT_TRUE(has(ran.err, "iterations planned; report: "));
     EXPECT_TRUE(has(reprise({"dump", trace_}).out, own + "\n")) << ran.err;
     const Outcome page = reprise({"report", file("a.run"), "-o", file("again.html")});
-    EXPECT_FALSE(has(page.err, "programs that used the device")) << page.err;
+    EXPECT_FALSE(has(page.err, "programs that used the device"));
     const Outcome together =
         reprise({"export", trace_, file("a.plan"), file("a.run"), "--format", "json", "-o", file("b.json")});
     ASSERT_EQ(together.exit_code, 0) << together.err << ran.err;
@@ -218,8 +198,8 @@ TEST_F(ARunAndOthers, AProgramOfNoRunLeavesItsLogAlone) {
     }
     const Outcome ran = running.get();
     const Outcome outside = other.get();
-    EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run")))) << outside.err;
-    EXPECT_TRUE(has(outside.err, "): no run log is written; name another file\n")) << outside.err;
+    EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run"))));
+    EXPECT_TRUE(has(outside.err, "): no run log is written; name another file\n"));
     EXPECT_EQ(outside.out, run(one.program, simulated_device()).out);
     const auto starts = lines_of(e2e::read_run_log(file("a.run")), "start");
     ASSERT_EQ(starts.size(), 1u);
@@ -239,9 +219,8 @@ TEST_F(ARunAndOthers, NorDoesItTakeItsTrace) {
     const Outcome outside = preloaded_with({{"REPRISE_TRACE", trace_}}, trainer("3"));
     go();
     const Outcome ran = running.get();
-    EXPECT_TRUE(has(outside.err, "REPRISE_TRACE=" + trace_ + " is being written by another run (process "))
-        << outside.err;
-    EXPECT_TRUE(has(outside.err, "): nothing is recorded; name another file\n")) << outside.err;
+    EXPECT_TRUE(has(outside.err, "REPRISE_TRACE=" + trace_ + " is being written by another run (process "));
+    EXPECT_TRUE(has(outside.err, "): nothing is recorded; name another file\n"));
     expect_own_files(ran, "30");
   }
 }
@@ -252,7 +231,7 @@ TEST_F(ARunAndOthers, NorDoesOneOfAnotherRun) {
   Program words = {"/bin/sh", "-c", "REPRISE_RUN_LOG=" + file("a.run") + " exec"};
   for (const std::string& word : trainer("12")) words.back() += " " + word;
   const Outcome outside = reprise({"run", "--device", "sim", "--budget", "80%", "-o", file("other.html")}, words);
-  EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run")))) << outside.err;
+  EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run"))));
   go();
   expect_own_files(running.get(), "30");
 }

@@ -1,19 +1,9 @@
 // How long the device waited: what the run log counts by the host's clock, and what device times of one iteration show,
 // are one figure for any program, budget, link and number of streams.
-#include <gtest/gtest.h>
-
-#include <ostream>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
-
-using nlohmann::json;
 
 struct Setting {
   const char* name;
@@ -28,9 +18,9 @@ struct Setting {
 
 void PrintTo(const Setting& setting, std::ostream* stream) { *stream << setting.name; }
 
-std::vector<std::string> words_of(const std::string& text) {
+Words words_of(const std::string& text) {
   std::istringstream stream(text);
-  std::vector<std::string> words;
+  Words words;
   for (std::string word; stream >> word;) words.push_back(word == "CUBIN" ? built("bin/hash_kernels.cubin") : word);
   words.front() = built("bin/" + words.front());
   return words;
@@ -38,23 +28,16 @@ std::vector<std::string> words_of(const std::string& text) {
 
 class Waits : public testing::TestWithParam<Setting> {
  protected:
-  Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) const {
-    arguments.insert(arguments.begin(), built("bin/reprise"));
-    if (!program.empty()) arguments.emplace_back("--");
-    arguments.insert(arguments.end(), program.begin(), program.end());
-    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"},
-                                                          {"REPRISE_SIM_H2D", GetParam().to_device},
-                                                          {"REPRISE_SIM_D2H", GetParam().to_host},
-                                                          {"REPRISE_SIM_MAP", GetParam().map}});
+  Outcome reprise(const Words& words, const Words& program = {}) const {
+    Environment environment = {{"REPRISE_SIM_H2D", GetParam().to_device},
+                               {"REPRISE_SIM_D2H", GetParam().to_host},
+                               {"REPRISE_SIM_MAP", GetParam().map}};
     if (*GetParam().memory_rate != 0) environment["REPRISE_SIM_MEMORY_RATE"] = GetParam().memory_rate;
-    environment.erase("LD_LIBRARY_PATH");
-    Outcome outcome = run(arguments, environment);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    Outcome outcome = well(e2e::reprise(words, program, environment));
     return outcome;
   }
-  json data_of(const std::vector<std::string>& files) const {
-    std::vector<std::string> arguments = {"report", "--json", "-o", file("page.json")};
-    arguments.insert(arguments.end(), files.begin(), files.end());
+  json data_of(const Words& files) const {
+    Words arguments = joined({"report", "--json", "-o", file("page.json")}, files);
     reprise(arguments);
     return json::parse(read_file(file("page.json")));
   }
@@ -64,7 +47,7 @@ class Waits : public testing::TestWithParam<Setting> {
 };
 
 // The parts of the measured iteration's bar whose names contain one of the words.
-double part_of(const json& bar, const std::vector<std::string>& words) {
+double part_of(const json& bar, const Words& words) {
   double sum = 0;
   for (const json& part : bar.at("parts")) {
     for (const std::string& word : words) {
@@ -96,7 +79,7 @@ void expect_one_name_each(const json& data) {
 }
 
 TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
-  const std::vector<std::string> program = words_of(GetParam().program);
+  const Words program = words_of(GetParam().program);
   const std::string safety = GetParam().safety;
   reprise({"record", "--device", "sim", "-o", file("a.trace")}, program);
   reprise({"plan", file("a.trace"), "--budget", GetParam().budget, "--safety", safety, "-o", file("a.plan")});
@@ -105,10 +88,9 @@ TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
   const json data = data_of({file("a.trace"), file("a.plan"), file("a.run")});
   const json bar = data.at("time_went").at(1);
   const std::string name = bar.at("name");
-  ASSERT_NE(name.find("measured (iteration "), std::string::npos) << data.at("time_went").dump(1);
+  ASSERT_TRUE(has(name, "measured (iteration ")) << data.at("time_went").dump(1);
   const uint64_t measured = std::stoull(name.substr(name.find("(iteration ") + 11));
-  double stall = -1;
-  double wall = 0;
+  double stall = -1, wall = 0;
   std::string row;
   for (const json& line : read_run_log(file("a.run"))) {
     if (line.at("kind") != "iteration" || line.at("index") != measured) continue;
@@ -128,9 +110,8 @@ TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
   const double by_program = GetParam().map == std::string("0") ? 0 : part_of(bar, {"late by the program"});
   EXPECT_LT(by_program, 0.2 * wall) << all;
   expect_one_name_each(data);
-  EXPECT_NE(reprise({"export", "--format", "csv", file("a.run")}).out.find(row), std::string::npos) << row;
-  const json alone = data_of({file("a.run")});
-  EXPECT_EQ(alone.at("time_went").at(0), data.at("time_went").at(0));
+  EXPECT_TRUE(has(reprise({"export", "--format", "csv", file("a.run")}).out, row)) << row;
+  EXPECT_EQ(data_of({file("a.run")}).at("time_went").at(0), data.at("time_went").at(0));
 }
 
 constexpr char kTrainer[] = "chargpt --width 64 --heads 4 --seed 1 ";

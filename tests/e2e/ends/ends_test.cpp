@@ -1,29 +1,20 @@
 // Every row of hooks.def that ends or changes memory is forwarded behind the work that was called before it, on a
 // device that Reprise does not manage, too.
-#include <gtest/gtest.h>
-
-#include <sstream>
-#include <string>
-#include <vector>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
 namespace {
 
-std::vector<std::string> command(const std::vector<std::string>& names) {
-  std::vector<std::string> argv = {built("bin/ends_program"), built("bin/hash_kernels.cubin")};
-  argv.insert(argv.end(), names.begin(), names.end());
-  return argv;
+Words command(const Words& names) {
+  return joined({built("bin/ends_program"), built("bin/hash_kernels.cubin")}, names);
 }
 
 // Each of these launches takes 40 ms in the thread that makes it.
-void expect_order(const std::vector<std::string>& names) {
+void expect_order(const Words& names) {
   const Environment slow = {{"REPRISE_SIM_DEVICES", "2"},
                             {"REPRISE_SIM_FAIL", "launch-of-mix2=+40000"},
                             {"REPRISE_SIM_STRICT", "0"}};  // what the device lacks is a call, too
-  const Outcome got = run(command(names), merged(preloaded("64MiB"), slow));
-  EXPECT_EQ(got.exit_code, 0) << got.err;
+  const Outcome got = well(run(command(names), merged(preloaded("64MiB"), slow)));
   std::string expected;
   for (const std::string& name : names) expected += name + " behind\n";
   EXPECT_EQ(got.out, expected) << got.err;
@@ -32,7 +23,7 @@ void expect_order(const std::vector<std::string>& names) {
 TEST(EndsTest, WhatEndsMemoryComesBehindTheWorkThatUsesIt) {
   const Outcome table = run(command({}), simulated_device());
   std::istringstream lines(table.out);
-  std::vector<std::string> forwarded;
+  Words forwarded;
   int hooked = 0;
   for (std::string name, row_class; lines >> name >> row_class;) {
     if (row_class != "hooked") {

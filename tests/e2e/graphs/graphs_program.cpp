@@ -1,23 +1,11 @@
 // graphs_program [TENSORS STEPS GRAPHS PASSING]: tensors of 2 MiB, and graphs captured of a stream that allocates 4 MiB
 // in each, launched in every step. Before the graphs there are some more tensors, and no longer. Prints what it reads.
-#include <cuda.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
 constexpr size_t kTensor = 2 << 20;
 constexpr size_t kInGraph = 2 << 20;  // twice
-
-void check(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return;
-  std::fflush(stdout);
-  std::fprintf(stderr, "error: %s: %d\n", call, static_cast<int>(result));
-  std::_Exit(3);
-}
-#define CHECK(call) check((call), #call)
 
 // Sets memory of its own, and copies it into a tensor.
 CUgraphExec capture(CUstream stream, CUdeviceptr tensor, unsigned value) {
@@ -40,14 +28,8 @@ CUgraphExec capture(CUstream stream, CUdeviceptr tensor, unsigned value) {
 
 int main(int count, char** arguments) {
   const auto number = [&](int i, int usual) { return count > i ? std::atoi(arguments[i]) : usual; };
-  CUdevice device = 0;
-  CUcontext context = nullptr;
-  CUstream stream = nullptr;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  program::open_device();
+  const CUstream stream = program::new_stream();
   std::vector<CUdeviceptr> tensors(static_cast<size_t>(number(1, 6)));
   for (size_t i = 0; i < tensors.size(); ++i) {
     CHECK(cuMemAlloc(&tensors[i], kTensor));

@@ -1,8 +1,4 @@
 // Memory that graphs allocate is the driver's: never moved, and none the less of the program's peak and of its budget.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -11,35 +7,30 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kInGraph = 4 * kMiB;
 
-class Graphs : public testing::Test {
+class Graphs : public InScratch {
  protected:
-  uint64_t device_peak() const {
-    return nlohmann::json::parse(read_file(scratch_.path("stats"))).at("peak_bytes").get<uint64_t>();
-  }
+  uint64_t device_peak() const { return json::parse(read_file(file("stats"))).at("peak_bytes").get<uint64_t>(); }
   Environment with_stats(const Environment& environment) const {
-    return merged(environment, {{"REPRISE_SIM_STATS", scratch_.path("stats")}, {"REPRISE_SIM_GRANULARITY", "64KiB"}});
+    return merged(environment, {{"REPRISE_SIM_STATS", file("stats")}, {"REPRISE_SIM_GRANULARITY", "64KiB"}});
   }
-  void run_within(const std::string& budget, const std::vector<std::string>& arguments = {}) {
-    std::vector<std::string> argv = {built("bin/graphs_program")};
-    argv.insert(argv.end(), arguments.begin(), arguments.end());
-    plain_ = run(argv, with_stats(simulated_device()));
-    ASSERT_EQ(plain_.exit_code, 0) << plain_.err;
+  void run_within(const std::string& budget, const Words& arguments = {}) {
+    Words argv = joined({built("bin/graphs_program")}, arguments);
+    plain_ = well(run(argv, with_stats(simulated_device())));
     plain_peak_ = device_peak();
-    managed_ = run(argv, merged(with_stats(preloaded(budget)), {{"REPRISE_RUN_LOG", scratch_.path("log")}}));
+    managed_ = run(argv, merged(with_stats(preloaded(budget)), {{"REPRISE_RUN_LOG", file("log")}}));
     peak_ = device_peak();
     EXPECT_EQ(managed_.exit_code, 0) << managed_.err;
     EXPECT_EQ(managed_.out, plain_.out) << managed_.err;
-    log_ = read_run_log(scratch_.path("log"));
+    log_ = read_run_log(file("log"));
     end_ = lines_of(log_, "end").at(0);
   }
 
-  Scratch scratch_;
   Outcome plain_;
   Outcome managed_;
   uint64_t plain_peak_ = 0;
   uint64_t peak_ = 0;
-  std::vector<nlohmann::json> log_;
-  nlohmann::json end_;
+  std::vector<json> log_;
+  json end_;
 };
 
 TEST_F(Graphs, WhatTheyAllocateIsInThePeakAndInThePercentage) {
@@ -83,35 +74,30 @@ TEST_F(Graphs, APercentageIsOfWhatWasThereAtOnce) {
 // Of a budget that they pass alone, that is said, and how much of it is theirs.
 TEST_F(Graphs, WhereTheyTakeTheBudgetItIsSaid) {
   run_within("30%", {"4", "2", "4"});
-  EXPECT_NE(managed_.err.find("CUDA graphs that allocate hold 16.0 MiB of it, which cannot be moved"),
-            std::string::npos)
-      << managed_.err;
+  EXPECT_TRUE(has(managed_.err, "CUDA graphs that allocate hold 16.0 MiB of it, which cannot be moved"));
 }
 
 TEST_F(Graphs, TheSummaryAndThePageSayWhatTheyHold) {
   Environment environment = with_stats(simulated_device());
   environment.erase("LD_LIBRARY_PATH");
-  const Outcome ran = run({built("bin/reprise"), "run", "--device", "sim", "--budget", "50%", "-o",
-                           scratch_.path("a.html"), "--", built("bin/graphs_program")},
-                          environment);
-  EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.err.find("instead of 16.0 MiB, of which CUDA graphs hold 4.0 MiB that cannot be moved"),
-            std::string::npos)
-      << ran.err;
-  EXPECT_NE(read_file(scratch_.path("a.html")).find("memory of CUDA graphs"), std::string::npos);
+  const Outcome ran = well(run({built("bin/reprise"), "run", "--device", "sim", "--budget", "50%", "-o", file("a.html"),
+                                "--", built("bin/graphs_program")},
+                               environment));
+  EXPECT_TRUE(has(ran.err, "instead of 16.0 MiB, of which CUDA graphs hold 4.0 MiB that cannot be moved"));
+  EXPECT_TRUE(has(read_file(file("a.html")), "memory of CUDA graphs"));
 }
 
 // ... so that plans of it leave room.
 TEST_F(Graphs, ARecordingTellsOfIt) {
   Environment environment = with_stats(simulated_device());
   environment.erase("LD_LIBRARY_PATH");
-  ASSERT_EQ(run({built("bin/reprise"), "record", "--device", "sim", "-o", scratch_.path("a.trace"), "--",
-                 built("bin/graphs_program")},
-                environment)
-                .exit_code,
-            0);
-  const Outcome dumped = run({built("bin/reprise"), "dump", scratch_.path("a.trace")}, environment);
-  EXPECT_NE(dumped.out.find("memory.held_bytes=4194304\n"), std::string::npos);
+  ASSERT_EQ(
+      run({built("bin/reprise"), "record", "--device", "sim", "-o", file("a.trace"), "--", built("bin/graphs_program")},
+          environment)
+          .exit_code,
+      0);
+  const Outcome dumped = run({built("bin/reprise"), "dump", file("a.trace")}, environment);
+  EXPECT_TRUE(has(dumped.out, "memory.held_bytes=4194304\n"));
 }
 
 }  // namespace

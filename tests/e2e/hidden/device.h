@@ -1,23 +1,12 @@
 // The driver as the program uses it: streams, kernels, and tensors that know which stream worked on them last, so that
 // the next one waits: the program has no races. Callers: tables.cpp, program.cpp.
 #pragma once
-#include <cuda.h>
-
 #include <array>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "tests/e2e/hidden/recipe.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace hidden {
-
-inline constexpr int kFailed = 3;
-
-// Ends the process with exit code 3 and one line on stderr.
-void check(CUresult result, const char* call);
-#define HIDDEN_CHECK(call) ::hidden::check((call), #call)
 
 struct Tensor {
   CUdeviceptr address = 0;
@@ -40,7 +29,7 @@ class Device {
   void use(Tensor* tensor, int stream);
   CUstream stream(int index) const { return streams_[static_cast<size_t>(index)]; }
   int stream_count() const { return static_cast<int>(streams_.size()); }
-  void synchronize() { HIDDEN_CHECK(cuCtxSynchronize()); }
+  void synchronize() { CHECK(cuCtxSynchronize()); }
 
   template <typename... Parameters>
   void launch(const char* kernel, unsigned blocks, int stream, Parameters... parameters) {

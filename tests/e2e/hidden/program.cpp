@@ -21,7 +21,7 @@ class Program {
       std::vector<uint32_t> content(bytes / 4);
       for (auto& word : content) word = static_cast<uint32_t>(random());
       weights_.push_back(device_.allocate(bytes));
-      HIDDEN_CHECK(cuMemcpyHtoD(weights_.back().address, content.data(), bytes));
+      CHECK(cuMemcpyHtoD(weights_.back().address, content.data(), bytes));
       weights_.back().last_stream = 0;
     }
     counter_ = device_.zeros(256, 0);
@@ -34,7 +34,7 @@ class Program {
   void run() {
     for (int i = 0; i < recipe_.iterations; ++i) {
       iterate(i);
-      std::printf("iteration %d %016llx\n", i, static_cast<unsigned long long>(digest()));
+      program::print("iteration " + std::to_string(i), digest());
       std::fflush(stdout);
     }
     device_.synchronize();
@@ -43,7 +43,7 @@ class Program {
     for (auto& table : tables_) {
       for (Tensor* target : table->targets()) hash = with(hash, *target);
     }
-    std::printf("end %016llx\n", static_cast<unsigned long long>(hash));
+    program::print("end", hash);
     std::fprintf(stderr, "peak: %zu\n", device_.peak());
   }
 
@@ -114,7 +114,7 @@ class Program {
       if (transient_.size() >= kTransient) return;
       transient_.push_back(device_.allocate(bytes, stream, recipe_.freeing));
       device_.use(&transient_.back(), stream);
-      HIDDEN_CHECK(cuMemsetD32Async(transient_.back().address, salt, bytes / 4, device_.stream(stream)));
+      CHECK(cuMemsetD32Async(transient_.back().address, salt, bytes / 4, device_.stream(stream)));
     } else if (kind == 2) {
       const size_t which = random();
       if (!transient_.empty()) free_one(which % transient_.size());
@@ -134,7 +134,7 @@ class Program {
     device_.use(&to, stream);
     device_.use(&from, stream);
     const size_t bytes = std::min(to.bytes, from.bytes) / 8 * 4;
-    HIDDEN_CHECK(cuMemcpyDtoDAsync(to.address, from.address, bytes, device_.stream(stream)));
+    CHECK(cuMemcpyDtoDAsync(to.address, from.address, bytes, device_.stream(stream)));
   }
 
   void mix(Random& random, uint32_t salt) {
@@ -160,12 +160,12 @@ class Program {
   }
 
   uint64_t with(uint64_t hash, Tensor& tensor) {
-    for (const uint32_t word : device_.read(&tensor, recipe_.polled)) hash = (hash ^ word) * 1099511628211ull;
+    hash = program::hash_of(device_.read(&tensor, recipe_.polled), hash);
     return hash ^ hash >> 31;
   }
 
   uint64_t digest() {
-    uint64_t hash = 1469598103934665603ull;
+    uint64_t hash = program::kHashSeed;
     for (Tensor& weight : weights_) hash = with(hash, weight);
     for (auto& table : tables_) {
       if (recipe_.digest == Digest::copies) {

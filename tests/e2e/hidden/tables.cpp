@@ -28,12 +28,12 @@ void CUDA_CB write_late(void* data) {
 TableAtWork::TableAtWork(Device* device, const Group& group, std::vector<Tensor>* weights, Tensor* counter,
                          uint64_t seed)
     : device_(device), group_(group), weights_(weights), counter_(counter), seed_(seed) {
-  HIDDEN_CHECK(cuMemHostAlloc(reinterpret_cast<void**>(&pinned_image_), kPinnedBytes, 0));
+  CHECK(cuMemHostAlloc(reinterpret_cast<void**>(&pinned_image_), kPinnedBytes, 0));
   if (group_.place == Place::pinned) {
-    HIDDEN_CHECK(cuMemHostAlloc(reinterpret_cast<void**>(&host_table_), kPinnedBytes, CU_MEMHOSTALLOC_DEVICEMAP));
+    CHECK(cuMemHostAlloc(reinterpret_cast<void**>(&host_table_), kPinnedBytes, CU_MEMHOSTALLOC_DEVICEMAP));
   } else if (group_.place == Place::managed) {
     CUdeviceptr managed = 0;
-    HIDDEN_CHECK(cuMemAllocManaged(&managed, kPinnedBytes, CU_MEM_ATTACH_GLOBAL));
+    CHECK(cuMemAllocManaged(&managed, kPinnedBytes, CU_MEM_ATTACH_GLOBAL));
     host_table_ = reinterpret_cast<unsigned char*>(managed);
   }
   if (host_table_ != nullptr) std::memset(host_table_, 0, kPinnedBytes);
@@ -89,8 +89,8 @@ void TableAtWork::allocate_targets(int stream, Freeing freeing) {
     own_.push_back(device_->allocate(group_.target_bytes * (one ? group_.table.count : 1), stream, freeing));
     if (group_.filled_hidden) continue;
     device_->use(&own_.back(), stream);
-    HIDDEN_CHECK(cuMemsetD32Async(own_.back().address, static_cast<unsigned>(seed_) * 31 + j, own_.back().bytes / 4,
-                                  device_->stream(stream)));
+    CHECK(cuMemsetD32Async(own_.back().address, static_cast<unsigned>(seed_) * 31 + j, own_.back().bytes / 4,
+                           device_->stream(stream)));
   }
 }
 
@@ -172,7 +172,7 @@ void TableAtWork::write_by_kernels(const Table& table, Tensor* memory, const std
   from.stride = 8;
   from.offset = 0;
   device_->use(&staging_, 0);
-  HIDDEN_CHECK(cuMemcpyHtoD(staging_.address, pointers.data(), pointers.size() * 8));
+  CHECK(cuMemcpyHtoD(staging_.address, pointers.data(), pointers.size() * 8));
   device_->use(&staging_, stream);
   device_->launch("copy_table", 1, stream, table, from);
 }
@@ -181,7 +181,7 @@ void TableAtWork::write_by_kernels(const Table& table, Tensor* memory, const std
 void TableAtWork::write_host(const Table& table, const std::vector<uint64_t>&, int stream) {
   device_->use(&memory_, stream);
   if (group_.build == Build::late) {
-    HIDDEN_CHECK(cuLaunchHostFunc(device_->stream(stream), write_late, new LateWrite{table.base, image_}));
+    CHECK(cuLaunchHostFunc(device_->stream(stream), write_late, new LateWrite{table.base, image_}));
     return;
   }
   device_->synchronize();
@@ -195,17 +195,17 @@ void TableAtWork::write_image(Tensor* memory, CUdeviceptr to, int stream) {
   device_->use(memory, stream);
   switch (group_.build) {
     case Build::sync:
-      return HIDDEN_CHECK(cuMemcpyHtoD(to, image_.data(), bytes));
+      return CHECK(cuMemcpyHtoD(to, image_.data(), bytes));
     case Build::pageable:
-      return HIDDEN_CHECK(cuMemcpyHtoDAsync(to, image_.data(), bytes, on));
+      return CHECK(cuMemcpyHtoDAsync(to, image_.data(), bytes, on));
     case Build::late:
-      HIDDEN_CHECK(cuLaunchHostFunc(on, write_late, new LateWrite{pinned_image_, image_}));
-      return HIDDEN_CHECK(cuMemcpyHtoDAsync(to, pinned_image_, bytes, on));
+      CHECK(cuLaunchHostFunc(on, write_late, new LateWrite{pinned_image_, image_}));
+      return CHECK(cuMemcpyHtoDAsync(to, pinned_image_, bytes, on));
     case Build::device:
       device_->use(&staging_, 0);
-      HIDDEN_CHECK(cuMemcpyHtoD(staging_.address, image_.data(), bytes));
+      CHECK(cuMemcpyHtoD(staging_.address, image_.data(), bytes));
       device_->use(&staging_, stream);
-      return HIDDEN_CHECK(cuMemcpyDtoDAsync(to, staging_.address, bytes, on));
+      return CHECK(cuMemcpyDtoDAsync(to, staging_.address, bytes, on));
     case Build::rows: {
       const size_t rows = bytes / 8;
       rows_.assign(rows * kRowBytes, 0xEE);
@@ -219,7 +219,7 @@ void TableAtWork::write_image(Tensor* memory, CUdeviceptr to, int stream) {
       copy.dstPitch = 8;
       copy.WidthInBytes = 8;
       copy.Height = rows;
-      return HIDDEN_CHECK(cuMemcpy2DAsync(&copy, on));
+      return CHECK(cuMemcpy2DAsync(&copy, on));
     }
     case Build::memset:
       return write_words(to, stream, true);
@@ -228,9 +228,9 @@ void TableAtWork::write_image(Tensor* memory, CUdeviceptr to, int stream) {
     default:
       std::memcpy(pinned_image_, image_.data(), bytes);
       if (group_.build == Build::unified) {
-        return HIDDEN_CHECK(cuMemcpyAsync(to, reinterpret_cast<CUdeviceptr>(pinned_image_), bytes, on));
+        return CHECK(cuMemcpyAsync(to, reinterpret_cast<CUdeviceptr>(pinned_image_), bytes, on));
       }
-      return HIDDEN_CHECK(cuMemcpyHtoDAsync(to, pinned_image_, bytes, on));
+      return CHECK(cuMemcpyHtoDAsync(to, pinned_image_, bytes, on));
   }
 }
 
@@ -238,10 +238,10 @@ void TableAtWork::write_words(CUdeviceptr to, int stream, bool by_memset) {
   for (size_t i = 0; i < image_.size(); i += 8) {
     const uint64_t word = read_bytes(image_.data() + i, 8);
     if (by_memset) {
-      HIDDEN_CHECK(cuMemsetD32Async(to + i, static_cast<unsigned>(word), 1, device_->stream(stream)));
-      HIDDEN_CHECK(cuMemsetD32Async(to + i + 4, static_cast<unsigned>(word >> 32), 1, device_->stream(stream)));
+      CHECK(cuMemsetD32Async(to + i, static_cast<unsigned>(word), 1, device_->stream(stream)));
+      CHECK(cuMemsetD32Async(to + i + 4, static_cast<unsigned>(word >> 32), 1, device_->stream(stream)));
     } else {
-      HIDDEN_CHECK(cuStreamWriteValue64(device_->stream(stream), to + i, word, 0));
+      CHECK(cuStreamWriteValue64(device_->stream(stream), to + i, word, 0));
     }
   }
 }

@@ -1,11 +1,5 @@
 // The probe as a program, where there is no driver: it starts, says so for every section, and ends with 3.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
+#include "tests/support/test.h"
 #include "tools/lab/probe/output/report.h"
 #include "tools/lab/probe/subjects/subprocess.h"
 
@@ -38,14 +32,14 @@ TEST(Program, EachSectionAlone) {
   for (const char* section : {"1", "vmm", "3", "link", "5", "parameters", "7", "8"}) {
     const Outcome outcome = run_probe({"--sections", section, "--quiet"});
     EXPECT_EQ(outcome.exit_code, 3) << section;
-    EXPECT_NE(outcome.output.find("no device"), std::string::npos) << outcome.output;
+    EXPECT_TRUE(has(outcome.output, "no device"));
   }
 }
 
 TEST(Program, ALibraryThatIsNoDriver) {
   const Outcome outcome = run_probe({"--sections", "2", "--quiet"}, "/lib/x86_64-linux-gnu/libm.so.6");
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_NE(outcome.output.find("is no CUDA driver"), std::string::npos) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "is no CUDA driver"));
 }
 
 TEST(Program, BadInputIsOneLineAndTwo) {
@@ -66,7 +60,7 @@ TEST(Program, BadInputIsOneLineAndTwo) {
 TEST(Program, AnOutputThatCannotBeWritten) {
   const Outcome outcome = run_probe({"--sections", "2", "--quiet", "--json", "/nonexistent/x.json"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.error_output.find("/nonexistent/x.json"), std::string::npos) << outcome.error_output;
+  EXPECT_TRUE(has(outcome.error_output, "/nonexistent/x.json"));
 }
 
 }  // namespace

@@ -1,16 +1,6 @@
 // The probe against the simulated device: sections 2, 3, 5 and 6 measure and their facts are the known ones; the shim
 // counts; ctrl-C ends in the ordinary way. No test looks at a time.
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
+#include "tests/support/test.h"
 #include "tools/lab/probe/output/machine_file.h"
 #include "tools/lab/probe/subjects/subprocess.h"
 
@@ -77,29 +67,27 @@ TEST_F(Simulated, Vmm) {
   EXPECT_TRUE(has_measurement(section, "cuMemSetAccess whole range"));
   EXPECT_TRUE(has_measurement(section, "launch in another thread"));
   EXPECT_TRUE(has_measurement(section, "remap one chunk"));
-  const auto machine = read_machine(machine_path_);
-  ASSERT_TRUE(machine.ok()) << machine.status().message();
-  ASSERT_TRUE(machine.value().remap_ns_per_chunk);
-  EXPECT_EQ(*machine.value().remap_ns_per_chunk, median(section, "remap one chunk", "gpu", "busy"));
-  EXPECT_FALSE(machine.value().ssd_bytes) << "section 4 did not run";
+  const auto machine = good(read_machine(machine_path_));
+  ASSERT_TRUE(machine.remap_ns_per_chunk);
+  EXPECT_EQ(*machine.remap_ns_per_chunk, median(section, "remap one chunk", "gpu", "busy"));
+  EXPECT_FALSE(machine.ssd_bytes) << "section 4 did not run";
 }
 
 // The disk is this machine's own, whatever the device.
 TEST_F(Simulated, LinkFillsTheMachineFile) {
   const Json section = this->section("link", "15");
-  const auto machine = read_machine(machine_path_);
-  ASSERT_TRUE(machine.ok()) << machine.status().message();
-  EXPECT_TRUE(machine.value().simulated);
-  EXPECT_TRUE(machine.value().d2h_together_bytes_per_second) << section["notes"];
-  EXPECT_TRUE(machine.value().host_bytes);
+  const auto machine = good(read_machine(machine_path_));
+  EXPECT_TRUE(machine.simulated);
+  EXPECT_TRUE(machine.d2h_together_bytes_per_second) << section["notes"];
+  EXPECT_TRUE(machine.host_bytes);
   const std::string file_system = section["facts"].value("disk file system", "");
   const bool disk = section["facts"].value("disk O_DIRECT", false) && !file_system.ends_with("memory");
   EXPECT_TRUE(has_measurement(section, "disk read")) << section["notes"];
-  EXPECT_EQ(machine.value().ssd_read_bytes_per_second.has_value(), disk) << file_system;
-  EXPECT_EQ(machine.value().ssd_latency_ns.has_value(), disk);
-  EXPECT_EQ(machine.value().ssd_bytes.value_or(0) > 0, disk);
+  EXPECT_EQ(machine.ssd_read_bytes_per_second.has_value(), disk) << file_system;
+  EXPECT_EQ(machine.ssd_latency_ns.has_value(), disk);
+  EXPECT_EQ(machine.ssd_bytes.value_or(0) > 0, disk);
   if (disk) {
-    EXPECT_GE(*machine.value().ssd_write_bytes_per_second, median(section, "disk write", "depth", 16));
+    EXPECT_GE(*machine.ssd_write_bytes_per_second, median(section, "disk write", "depth", 16));
   }
 }
 
@@ -121,11 +109,10 @@ TEST_F(Simulated, LatenciesFillTheMachineFile) {
   EXPECT_TRUE(has_measurement(section, "launch call, empty kernel")) << section["notes"];
   EXPECT_TRUE(has_measurement(section, "event record"));
   EXPECT_TRUE(has_measurement(section, "cuMemAllocAsync"));
-  const auto machine = read_machine(machine_path_);
-  ASSERT_TRUE(machine.ok()) << machine.status().message();
-  EXPECT_TRUE(machine.value().simulated);
-  EXPECT_TRUE(machine.value().launch_latency_ns);
-  EXPECT_FALSE(machine.value().h2d_bytes_per_second) << "section 4 did not run";
+  const auto machine = good(read_machine(machine_path_));
+  EXPECT_TRUE(machine.simulated);
+  EXPECT_TRUE(machine.launch_latency_ns);
+  EXPECT_FALSE(machine.h2d_bytes_per_second) << "section 4 did not run";
 }
 
 TEST_F(Simulated, WhatADriverLacksTakesNothingElse) {
@@ -185,8 +172,7 @@ TEST_F(Debugged, WhatTheShimBreaksIsToldFromWhatDoesNotWorkHere) {
   EXPECT_EQ(broken["facts"]["cuda-gdb, with the shim"]["ending"], "ended with 3: it broke");
   const Json nowhere = facts("echo no ptrace >&2; exit 1\n");
   EXPECT_FALSE(nowhere["facts"].contains("cuda-gdb, with the shim"));
-  EXPECT_NE(nowhere["notes"].dump().find("cuda-gdb, without the shim: ended with 1: no ptrace"), std::string::npos)
-      << nowhere["notes"];
+  EXPECT_TRUE(has(nowhere["notes"].dump(), "cuda-gdb, without the shim: ended with 1: no ptrace"));
 }
 
 TEST_F(Simulated, TheShimCountsEveryLaunch) {

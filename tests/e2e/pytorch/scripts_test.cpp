@@ -1,10 +1,5 @@
 // PyTorch scripts that fail, fork, are killed, or come with settings of their own: what they print and how they end is
 // theirs, and Reprise says one line where something should be changed. Skipped without a PyTorch for CUDA 13.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <string>
-
 #include "tests/e2e/harness.h"
 #include "tests/e2e/with_torch.h"
 
@@ -23,28 +18,19 @@ class TorchScripts : public WithTorch {
   Outcome managed(const std::string& script, const Environment& environment = {}) const {
     return managed({python_, "-c", script}, environment);
   }
-  Outcome managed(std::vector<std::string> program, const Environment& environment = {}) const {
-    std::vector<std::string> argv = {
-        built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", report(), "--"};
-    argv.insert(argv.end(), program.begin(), program.end());
-    return run(argv, merged({{"TMPDIR", scratch_.path("")}}, environment));
+  Outcome managed(Words program, const Environment& environment = {}) const {
+    Words argv =
+        joined({built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", report(), "--"}, program);
+    return run(argv, merged({{"TMPDIR", file("")}}, environment));
   }
-  std::string report() const { return scratch_.path("report.html"); }
-
-  const Scratch scratch_;
+  std::string report() const { return file("report.html"); }
 };
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 TEST_F(TorchScripts, AnExceptionOfItsOwn) {
   const Outcome outcome = managed(std::string(kStart) + "raise RuntimeError('my own')");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.out, "started\n");
-  EXPECT_EQ(count(outcome.err, "RuntimeError: my own"), 1u) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "RuntimeError: my own"), 1u) << outcome.err;
   EXPECT_TRUE(std::filesystem::exists(report()));
 }
 
@@ -73,7 +59,7 @@ TEST_F(TorchScripts, IsKilled) {
   const Outcome outcome = managed(std::string(kStart) + "os.kill(os.getpid(), signal.SIGKILL)");
   EXPECT_EQ(outcome.exit_code, 128 + 9);
   EXPECT_EQ(outcome.out, "started\n");
-  EXPECT_EQ(count(outcome.err, "reprise: the program ended with signal 9 (Killed); until then it used "), 1u)
+  EXPECT_EQ(count_of(outcome.err, "reprise: the program ended with signal 9 (Killed); until then it used "), 1u)
       << outcome.err;
 }
 
@@ -81,18 +67,19 @@ TEST_F(TorchScripts, IsKilled) {
 TEST_F(TorchScripts, BringsSettingsOfItsOwn) {
   const Outcome hidden = managed(kStart, {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64"}});
   EXPECT_EQ(hidden.exit_code, 0) << hidden.err;
-  EXPECT_EQ(count(hidden.err, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64 is kept as you set it"), 1u) << hidden.err;
+  EXPECT_EQ(count_of(hidden.err, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64 is kept as you set it"), 1u)
+      << hidden.err;
   const Outcome segments = managed("print('nothing')", {{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}});
-  EXPECT_EQ(count(segments.err, "expandable_segments needs NVML"), 1u) << segments.err;
+  EXPECT_EQ(count_of(segments.err, "expandable_segments needs NVML"), 1u) << segments.err;
   const Outcome preloads = managed(kStart, {{"LD_PRELOAD", "libm.so.6"}});
   EXPECT_EQ(preloads.exit_code, 0) << preloads.err;
   EXPECT_EQ(preloads.out, "started\n");
 }
 
 TEST_F(TorchScripts, IsNotThere) {
-  const Outcome outcome = managed({python_, scratch_.path("nothing.py")});
+  const Outcome outcome = managed({python_, file("nothing.py")});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_EQ(count(outcome.err, "reprise: no report: the program made no CUDA call"), 1u) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "reprise: no report: the program made no CUDA call"), 1u) << outcome.err;
 }
 
 // A python without PyTorch: nothing of ours stands between the user and its message.
@@ -102,8 +89,8 @@ TEST(TorchScript, HasNoPyTorch) {
       run({built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", scratch.path("report.html"), "--",
            "/usr/bin/env", "python3", "-I", "-S", "-c", "import torch"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(count(outcome.err, "No module named 'torch'"), 1u) << outcome.err;
-  EXPECT_EQ(count(outcome.err, "reprise: "), 1u) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "No module named 'torch'"), 1u) << outcome.err;
+  EXPECT_EQ(count_of(outcome.err, "reprise: "), 1u) << outcome.err;
 }
 
 }  // namespace

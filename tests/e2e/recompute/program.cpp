@@ -12,40 +12,32 @@
 // before it and needed again in the backward pass. --odd-at: before this launch (from 0) of this iteration (from 0)
 // something else happens, a row of kOdd. --dump: behind it, all tensors that a kernel has written are read back; where
 // the program ends there, by a handler of its own.
-#include <cuda.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <random>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
+
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
-void check(CUresult result, const char* what) {
+// On stdout: what a program is told is of its output.
+void tell(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;
-  const char* name = "?";
-  cuGetErrorName(result, &name);
-  std::printf("error: %s: %s\n", what, name);
-  std::exit(3);
+  std::printf("error: %s: %s\n", what, program::name_of(result));
+  std::exit(program::kFailed);
 }
-#define CHECK(name, ...) check(name(__VA_ARGS__), #name)
+#undef CHECK
+#define CHECK(name, ...) tell(name(__VA_ARGS__), #name)
 
-struct Options {
-  std::string cubin;
-  uint64_t seed = 1;
-  int iterations = 8;
+struct Options : program::RandomOptions {
   int layers = 6;
   int streams = 1;
   int max_kib = 512;
-  size_t kernels = 8;
+  int kernels = 8;
   int even = 0;
   int clear = 0;
   int dump = 0;
@@ -77,7 +69,7 @@ class Program {
     CHECK(cuCtxSetCurrent, context);
     CUmodule module = nullptr;
     CHECK(cuModuleLoad, &module, options_.cubin.c_str());
-    for (size_t i = 0; i < options_.kernels; ++i) {
+    for (int i = 0; i < options_.kernels; ++i) {
       CUfunction function = nullptr;
       CHECK(cuModuleGetFunction, &function, module, ("layer" + std::to_string(i)).c_str());
       kernels_.push_back(function);
@@ -179,9 +171,7 @@ class Program {
   };
 
   static void print_answer(const char* what, CUresult result) {
-    const char* name = "?";
-    cuGetErrorName(result, &name);
-    std::printf("%s: %s\n", what, name);
+    std::printf("%s: %s\n", what, program::name_of(result));
   }
 
   void another_launch() { launch(0, weights_[0], weights_[1], weights_[0], 0); }
@@ -331,9 +321,7 @@ class Program {
     CHECK(cuStreamSynchronize, streams_[0]);
     std::vector<uint32_t> content(tensor.bytes / 4);
     CHECK(cuMemcpyDtoH, content.data(), tensor.address, content.size() * 4);
-    unsigned long long hash = 1469598103934665603ull;
-    for (const uint32_t word : content) hash = (hash ^ word) * 1099511628211ull;
-    return hash;
+    return program::hash_of(content);
   }
 
   Options options_;
@@ -346,36 +334,6 @@ class Program {
   int iteration_ = 0;
   int launches_ = 0;
 };
-
-Options parse(int argc, char** argv) {
-  Options options;
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: layered_program CUBIN SEED ITERATIONS [options]\n");
-    std::exit(2);
-  }
-  options.cubin = argv[1];
-  options.seed = std::strtoull(argv[2], nullptr, 10);
-  options.iterations = std::atoi(argv[3]);
-  for (int i = 4; i + 1 < argc; i += 2) {
-    const std::string name = argv[i];
-    if (name == "--layers") options.layers = std::atoi(argv[i + 1]);
-    if (name == "--streams") options.streams = std::atoi(argv[i + 1]);
-    if (name == "--max-kib") options.max_kib = std::atoi(argv[i + 1]);
-    if (name == "--kernels") options.kernels = static_cast<size_t>(std::atoi(argv[i + 1]));
-    if (name == "--even") options.even = std::atoi(argv[i + 1]);
-    if (name == "--clear") options.clear = std::atoi(argv[i + 1]);
-    if (name == "--dump") options.dump = std::atoi(argv[i + 1]);
-    if (name == "--crumbs") options.crumbs = std::atoi(argv[i + 1]);
-    if (name == "--crumb-kib") options.crumb_kib = std::max(1, std::atoi(argv[i + 1]));
-    if (name == "--odd-at" && i + 3 < argc) {
-      options.odd_iteration = std::atoi(argv[i + 1]);
-      options.odd_launch = std::atoi(argv[i + 2]);
-      options.odd = argv[i + 3];
-      i += 2;
-    }
-  }
-  return options;
-}
 
 Program* running = nullptr;
 
@@ -404,6 +362,24 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  run(parse(argc, argv));
+  Options options;
+  program::parse(argc, argv, &options,
+                 {{"--layers", &options.layers},
+                  {"--streams", &options.streams},
+                  {"--max-kib", &options.max_kib},
+                  {"--kernels", &options.kernels},
+                  {"--even", &options.even},
+                  {"--clear", &options.clear},
+                  {"--dump", &options.dump},
+                  {"--crumbs", &options.crumbs},
+                  {"--crumb-kib", &options.crumb_kib}});
+  options.crumb_kib = std::max(1, options.crumb_kib);
+  for (int i = 4; i + 3 < argc; ++i) {
+    if (std::string(argv[i]) != "--odd-at") continue;
+    options.odd_iteration = std::atoi(argv[i + 1]);
+    options.odd_launch = std::atoi(argv[i + 2]);
+    options.odd = argv[i + 3];
+  }
+  run(options);
   return 0;
 }

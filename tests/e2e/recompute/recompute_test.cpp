@@ -1,8 +1,4 @@
 // Plans that recompute, enforced: the same bits, whatever the kernels do and wherever the program leaves the plan.
-#include <gtest/gtest.h>
-
-#include <map>
-
 #include "preload/facts/store.h"
 #include "tests/e2e/harness.h"
 
@@ -13,17 +9,10 @@ namespace {
 const Environment kSlow = {
     {"REPRISE_SIM_H2D", "50MiB"}, {"REPRISE_SIM_D2H", "50MiB"}, {"REPRISE_SIM_MEMORY_RATE", "4GB"}};
 
-std::vector<std::string> program(int seed, const std::vector<std::string>& more = {}, int steps = 10) {
-  std::vector<std::string> argv = {built("bin/layered_program"),
-                                   built("bin/hash_kernels.cubin"),
-                                   std::to_string(seed),
-                                   std::to_string(steps),
-                                   "--layers",
-                                   "5",
-                                   "--max-kib",
-                                   "300"};
-  argv.insert(argv.end(), more.begin(), more.end());
-  return argv;
+Words program(int seed, const Words& more = {}, int steps = 10) {
+  return joined({built("bin/layered_program"), built("bin/hash_kernels.cubin"), std::to_string(seed),
+                 std::to_string(steps), "--layers", "5", "--max-kib", "300"},
+                more);
 }
 
 struct Ran {
@@ -40,10 +29,8 @@ class Learned {
     managed(program(seed_), {{"REPRISE_EXAMINE", "60"}, {"REPRISE_SIM_H2D", "0"}, {"REPRISE_SIM_D2H", "0"}});
   }
 
-  Outcome plain(const std::vector<std::string>& argv) const {
-    return run(argv, merged(simulated_device(), merged(kSlow, natures_)));
-  }
-  Ran managed(const std::vector<std::string>& argv, const Environment& more = {}) const {
+  Outcome plain(const Words& argv) const { return run(argv, merged(simulated_device(), merged(kSlow, natures_))); }
+  Ran managed(const Words& argv, const Environment& more = {}) const {
     Environment environment = merged(preloaded("55%"), merged(kSlow, natures_));
     environment = merged(environment, {{"REPRISE_SAFETY", "trusted"},
                                        {"REPRISE_FACTS", scratch_.path("facts")},
@@ -59,11 +46,9 @@ class Learned {
     return ran;
   }
   // Of `reprise`, with the same device and the same facts.
-  Outcome reprise(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), built("bin/reprise"));
-    Environment environment = merged(simulated_device(), merged(kSlow, natures_));
-    environment.erase("LD_LIBRARY_PATH");
-    return run(arguments, merged(environment, {{"REPRISE_FACTS", scratch_.path("facts")}}));
+  Outcome reprise(const Words& arguments) const {
+    return run(joined({built("bin/reprise")}, arguments),
+               launching(merged(merged(kSlow, natures_), {{"REPRISE_FACTS", scratch_.path("facts")}})));
   }
   facts::Store store() const { return facts::Store(scratch_.path("facts")); }
   int seed() const { return seed_; }
@@ -109,32 +94,28 @@ TEST(Recompute, ReplayTakesWhatPlanMakes) {
   ASSERT_EQ(seeds.size(), 1u) << "nothing is ever recomputed";
   const Learned learned(seeds[0]);
   const Scratch scratch;
-  const std::string plan = scratch.path("a.plan");
-  const std::string log = scratch.path("a.run");
+  const std::string plan = scratch.path("a.plan"), log = scratch.path("a.run");
   learned.managed(program(seeds[0]), {{"REPRISE_TRACE", scratch.path("a.trace")}});
-  const Outcome planned = learned.reprise(
-      {"plan", scratch.path("a.trace"), "--budget", "55%", "--policy", "reprise", "--safety", "trusted", "-o", plan});
-  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  well(learned.reprise(
+      {"plan", scratch.path("a.trace"), "--budget", "55%", "--policy", "reprise", "--safety", "trusted", "-o", plan}));
   const auto replay = [&](const std::string& safety) {
-    std::vector<std::string> command = {"replay", "--device", "sim",       "--safety", safety,
-                                        "--plan", plan,       "--run-log", log,        "--"};
-    for (const std::string& word : program(seeds[0])) command.push_back(word);
+    Words command = joined({"replay", "--device", "sim", "--safety", safety, "--plan", plan, "--run-log", log, "--"},
+                           program(seeds[0]));
     return learned.reprise(command);
   };
-  const Outcome trusted = replay("trusted");
-  EXPECT_EQ(trusted.exit_code, 0) << trusted.err;
+  const Outcome trusted = well(replay("trusted"));
   EXPECT_EQ(trusted.out, learned.plain(program(seeds[0])).out);
   EXPECT_GT(lines_of(read_run_log(log), "end").at(0).at("repeated_launches"), 0) << "the test tests nothing";
   const Outcome strict = replay("strict");
   EXPECT_EQ(strict.exit_code, 1);
   EXPECT_EQ(strict.out, "") << "nothing was started";
-  EXPECT_NE(strict.err.find("a.plan: drops what it recomputes"), std::string::npos) << strict.err;
-  EXPECT_NE(strict.err.find("run with --safety trusted"), std::string::npos) << strict.err;
+  EXPECT_TRUE(has(strict.err, "a.plan: drops what it recomputes"));
+  EXPECT_TRUE(has(strict.err, "run with --safety trusted"));
 }
 
 // Every kernel seems to be pure, to overwrite its first operand and to read the others.
 void forge(facts::Store store) {
-  std::vector<std::string> problems;
+  Words problems;
   for (facts::KernelFacts known : store.all(&problems)) {
     ASSERT_TRUE(store.remove(known.kernel, known.device).ok());
     known.launches = known.equal = 8;
@@ -178,7 +159,7 @@ TEST(Recompute, APlanThatAFalseFactEndsIsReplaced) {
   for (int seed = 6; seed <= 24 && replaced < 2; ++seed) {
     const Learned learned(seed);
     forge(learned.store());
-    const std::vector<std::string> argv = program(seed, {}, 24);
+    const Words argv = program(seed, {}, 24);
     const Ran ran = learned.managed(argv, {{"REPRISE_BUDGET", "70%"}});
     if (ran.outcome.err.find("nothing was lost") == std::string::npos) continue;
     EXPECT_EQ(ran.outcome.exit_code, 0) << seed << ran.outcome.err;
@@ -194,7 +175,7 @@ TEST(Recompute, AFactThatWasWrongIsForgotten) {
   for (int seed = 1; seed <= 40; ++seed) {
     const Learned learned(seed);
     forge(learned.store());
-    std::vector<std::string> problems;
+    Words problems;
     const size_t before = learned.store().all(&problems).size();
     const Ran ran = learned.managed(program(seed));
     if (ran.outcome.err.find("launched again") == std::string::npos) continue;

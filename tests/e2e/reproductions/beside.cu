@@ -3,7 +3,6 @@
 // of a pool that the driver serves (pool). given_back: as first, and the memory is gone before the tensors come.
 #include <cuda.h>
 
-#include <cstring>
 #include <string>
 
 #include "tests/e2e/reproductions/runtime_program.h"
@@ -57,16 +56,6 @@ float* of_own_pool(size_t bytes) {
   CHECK(cudaMallocFromPoolAsync(&memory, bytes, pool, nullptr));
   CHECK(cudaStreamSynchronize(nullptr));
   return memory;
-}
-
-uint64_t hash(const std::vector<float>& values) {
-  uint64_t sum = 1469598103934665603ull;
-  for (const float value : values) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof bits);
-    sum = (sum ^ bits) * 1099511628211ull;
-  }
-  return sum;
 }
 
 }  // namespace

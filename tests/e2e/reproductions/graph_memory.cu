@@ -1,7 +1,5 @@
 // graph_memory [WARM [INSIDE [KEEP [STEPS]]]]: a warm-up allocates WARM tensors of 4 MiB (8) and frees them; then a
 // step that allocates INSIDE of them (8) is captured, and launched beside KEEP (4) others that are alive throughout.
-#include <cstring>
-
 #include "tests/e2e/reproductions/runtime_program.h"
 
 namespace {
@@ -31,26 +29,13 @@ void step(size_t count, const float* x, float* y, cudaStream_t stream) {
   for (float* tensor : own) CHECK(cudaFreeAsync(tensor, stream));
 }
 
-uint64_t hash(const std::vector<float>& values) {
-  uint64_t sum = 1469598103934665603ull;
-  for (const float value : values) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof bits);
-    sum = (sum ^ bits) * 1099511628211ull;
-  }
-  return sum;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto number = [&](int i, size_t otherwise) {
     return argc > i ? std::strtoul(argv[i], nullptr, 10) : otherwise;
   };
-  const size_t warm = number(1, 8);
-  const size_t inside = number(2, 8);
-  const size_t keep = number(3, 4);
-  const size_t steps = number(4, 8);
+  const size_t warm = number(1, 8), inside = number(2, 8), keep = number(3, 4), steps = number(4, 8);
   cudaStream_t stream;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   float* const x = filled(stream, 1);

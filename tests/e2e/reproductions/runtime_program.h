@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "tests/e2e/reproductions/kernels.cuh"
@@ -41,15 +42,20 @@ inline float* random_values(size_t n, unsigned seed, cudaStream_t stream = nullp
   return tensor;
 }
 
+inline uint64_t hash(const std::vector<float>& values) {
+  uint64_t sum = 1469598103934665603ull;
+  for (const float value : values) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    sum = (sum ^ bits) * 1099511628211ull;
+  }
+  return sum;
+}
+
 // Prints a hash of the tensor.
 inline void print(const char* name, const float* tensor, size_t n) {
-  std::vector<uint64_t> host(n / 2);
+  std::vector<float> host(n);
   CHECK(cudaMemcpy(host.data(), tensor, n * sizeof(float), cudaMemcpyDeviceToHost));
-  uint64_t hash = 1469598103934665603ull;
-  for (const uint64_t word : host) {
-    hash = (hash ^ word) * 1099511628211ull;
-    hash ^= hash >> 29;
-  }
-  std::printf("%s %016llx\n", name, static_cast<unsigned long long>(hash));
+  std::printf("%s %016llx\n", name, static_cast<unsigned long long>(hash(host)));
   std::fflush(stdout);
 }

@@ -11,8 +11,7 @@ constexpr size_t kWeight = 2 * kMiB;
 constexpr size_t kFloats = kWeight / sizeof(float);
 
 size_t tell(const char* when, bool prints) {
-  size_t free_bytes = 0;
-  size_t total = 0;
+  size_t free_bytes = 0, total = 0;
   CHECK(cudaMemGetInfo(&free_bytes, &total));
   if (prints) std::printf("%s: %zu of %zu MiB are free\n", when, free_bytes / kMiB, total / kMiB);
   if (free_bytes > total) std::printf("%s: more is free than there is\n", when);

@@ -144,8 +144,7 @@ static void rows_and_pointers() {
   OK(cudaPointerGetAttributes(&attributes, host.data()));
   EXPECT(attributes.type == cudaMemoryTypeUnregistered);
   OK(cudaFree(rows));
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
+  size_t free_bytes = 0, total_bytes = 0;
   OK(cudaMemGetInfo(&free_bytes, &total_bytes));
   EXPECT(free_bytes > 0 && free_bytes <= total_bytes);
 }

@@ -1,12 +1,9 @@
 // Memory managed on demand against the same program without Reprise: the same bytes, within the budget, whatever the
 // program does.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <string>
-#include <vector>
-
 #include "tests/e2e/scripts/script_runner.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -88,8 +85,7 @@ void add_step(Author& author, int number, int streams) {
     author.use({name}, stream);
     author.script += "memset " + on + " " + name + " " + std::to_string(number % 251) + "\n";
   } else if (what == 10) {
-    const std::string from = pick(alive);
-    const std::string to = pick(alive);
+    const std::string from = pick(alive), to = pick(alive);
     author.use({from, to}, stream);
     if (from != to) author.script += "copy " + on + " " + from + " " + to + "\n";
   } else if (what <= 12) {
@@ -117,7 +113,7 @@ void expect_same(const std::string& script, const std::string& budget, uint64_t 
   const Outcome plain = run_plain(script);
   RC_ASSERT(plain.exit_code == 0);
   const Outcome managed = run_managed(script, budget);
-  if (managed.output != plain.output) RC_LOG() << script << plain.output << managed.output << managed.messages;
+  if (managed.output != plain.output) RC_LOG() << script << plain.output << managed.output << managed.err;
   RC_ASSERT(managed.exit_code == 0);
   RC_ASSERT(managed.output == plain.output);
   if (managed.peak_bytes > budget_bytes) RC_LOG() << script << managed.peak_bytes;
@@ -163,7 +159,7 @@ TEST(PassiveTest, PageableCopiesThatFillTheStagingAreaToItsEnd) {
     }
     const Outcome plain = run_plain(script);
     const Outcome managed = run_managed(script, "4MiB");
-    EXPECT_EQ(managed.exit_code, 0) << managed.messages;
+    EXPECT_EQ(managed.exit_code, 0) << managed.err;
     EXPECT_EQ(managed.output, plain.output);
   }
 }
@@ -180,11 +176,10 @@ TEST(PassiveTest, APercentageStaysBelowItsShareOfThePeak) {
 TEST(PassiveTest, ACallThatNeedsMoreThanTheBudgetGetsTheHonestError) {
   std::string script = "alloc a 262144\nalloc b 262144\nalloc c 262144\n";
   script += "kernel 0 one a\nkernel 0 three a b c\nkernel 0 two a b\n";
-  const Outcome managed = run_managed(script, std::to_string(8 * kChunk));
-  EXPECT_EQ(managed.exit_code, 0);
-  EXPECT_NE(managed.output.find("kernel three: error 2"), std::string::npos) << managed.output;
-  EXPECT_EQ(managed.output.find("kernel two"), std::string::npos) << "later calls are unharmed: " << managed.output;
-  EXPECT_NE(managed.messages.find("three needs"), std::string::npos) << managed.messages;
+  const Outcome managed = well(run_managed(script, std::to_string(8 * kChunk)));
+  EXPECT_TRUE(has(managed.output, "kernel three: error 2"));
+  EXPECT_FALSE(has(managed.output, "kernel two")) << "later calls are unharmed: ";
+  EXPECT_TRUE(has(managed.err, "three needs"));
   EXPECT_LE(managed.peak_bytes, 8 * kChunk);
 }
 
@@ -201,8 +196,7 @@ TEST(PassiveTest, WordsThatAStreamWritesLandInTheirTensorHoweverFullTheDeviceIs)
   }
   script += "d2h 2 a pageable sync\nd2h 2 b pageable sync\nd2h 2 c pageable sync\n";
   const Outcome plain = run_plain(script);
-  const Outcome managed = run_managed(script, "640KiB");
-  EXPECT_EQ(managed.exit_code, 0);
+  const Outcome managed = well(run_managed(script, "640KiB"));
   EXPECT_EQ(managed.output, plain.output);
   EXPECT_GT(managed.copied_bytes, plain.copied_bytes) << "nothing was evicted: the test tests nothing";
 }
@@ -216,10 +210,9 @@ TEST(PassiveTest, AnOpaqueCallThatNeedsMoreThanTheBudgetIsRefused) {
   const std::string budget = std::to_string(9 * kChunk);
   EXPECT_EQ(run_managed(tensors + opaque + rest, budget).output, run_plain(tensors + opaque + rest).output);
 
-  const Outcome managed = run_managed(tensors + more + opaque + rest, budget);
-  EXPECT_EQ(managed.exit_code, 0);
+  const Outcome managed = well(run_managed(tensors + more + opaque + rest, budget));
   EXPECT_EQ(managed.output, "wait_value: error 2\n" + run_plain(tensors + more + rest).output);
-  EXPECT_NE(managed.messages.find("cuStreamWaitValue32_v2 needs 768 KiB"), std::string::npos) << managed.messages;
+  EXPECT_TRUE(has(managed.err, "cuStreamWaitValue32_v2 needs 768 KiB"));
 }
 
 // The second launch of a shape is deferred, but not where its tensors may not fit: its own call tells it, nothing else.
@@ -230,8 +223,8 @@ TEST(PassiveTest, AWorkingSetAboveTheBudgetIsAnsweredByItsCallHoweverOftenItsSha
   const std::string rest = "d2h 0 a pageable sync\nkernel 0 two b c\nd2h 0 b pageable sync\n";
   for (const std::string budget : {"524288", "540672"}) {
     const Outcome managed = run_managed(begin + "kernel 0 three a b c\n" + rest, budget);
-    EXPECT_EQ(managed.output, "kernel three: error 2\n" + run_plain(begin + rest).output) << managed.messages;
-    EXPECT_NE(managed.messages.find("three needs 768 KiB"), std::string::npos) << managed.messages;
+    EXPECT_EQ(managed.output, "kernel three: error 2\n" + run_plain(begin + rest).output) << managed.err;
+    EXPECT_TRUE(has(managed.err, "three needs 768 KiB"));
   }
 }
 
@@ -252,9 +245,9 @@ TEST(PassiveTest, ALostLaunchIsToldByEachCallBehindIt) {
     const Outcome managed =
         run_managed(script + slow + behind, std::to_string(9 * kChunk), {{"REPRISE_HOST_MEMORY", "512KiB"}});
     EXPECT_EQ(managed.exit_code, 0);
-    EXPECT_EQ(managed.output.rfind(errors, 0), 0u) << managed.output << managed.messages;
-    EXPECT_NE(managed.messages.find("no room in host memory"), std::string::npos) << managed.messages;
-    EXPECT_NE(managed.messages.find("every later call answers an error"), std::string::npos) << managed.messages;
+    EXPECT_TRUE(begins(managed.output, errors)) << managed.err;
+    EXPECT_TRUE(has(managed.err, "no room in host memory"));
+    EXPECT_TRUE(has(managed.err, "every later call answers an error"));
   }
 }
 
@@ -262,10 +255,9 @@ TEST(PassiveTest, AFullHostTierMakesTheAllocationFail) {
   std::string script;
   for (int i = 0; i < 8; ++i)
     script += "alloc t" + std::to_string(i) + " 262144\nkernel 0 one t" + std::to_string(i) + "\n";
-  const Outcome managed = run_managed(script, std::to_string(8 * kChunk), {{"REPRISE_HOST_MEMORY", "512KiB"}});
-  EXPECT_EQ(managed.exit_code, 0);
-  EXPECT_NE(managed.output.find("error"), std::string::npos);
-  EXPECT_NE(managed.messages.find("host memory"), std::string::npos) << managed.messages;
+  const Outcome managed = well(run_managed(script, std::to_string(8 * kChunk), {{"REPRISE_HOST_MEMORY", "512KiB"}}));
+  EXPECT_TRUE(has(managed.output, "error"));
+  EXPECT_TRUE(has(managed.err, "host memory"));
   const Outcome enough = run_managed(script, std::to_string(8 * kChunk), {{"REPRISE_HOST_MEMORY", "2MiB"}});
   EXPECT_EQ(enough.output, run_plain(script).output);
 }
@@ -307,9 +299,8 @@ TEST(PassiveTest, WhatAProgramTakesWithoutUsIsTheSameUnderAnyBudget) {
 TEST(PassiveTest, TheVirtualDeviceIsOfTheBudgetsSize) {
   const Outcome managed = run_managed("info\nalloc a 1000000\ninfo\n", "8MiB", {{"REPRISE_HOST_MEMORY", "16MiB"}});
   const std::string total = std::to_string(8 << 20);
-  EXPECT_NE(managed.messages.find("info " + total + " " + total), std::string::npos) << managed.messages;
-  const std::string free = std::to_string((8 << 20) - 16 * kChunk);
-  EXPECT_NE(managed.messages.find("info " + free + " " + total), std::string::npos) << managed.messages;
+  EXPECT_TRUE(has(managed.err, "info " + total + " " + total));
+  EXPECT_TRUE(has(managed.err, "info " + std::to_string((8 << 20) - 16 * kChunk) + " " + total));
 }
 
 struct Fault {
@@ -326,8 +317,7 @@ TEST_P(PassiveFaultTest, LosesNoBytes) {
   faulty += "inject " + std::string(GetParam().function) + " " + std::to_string(GetParam().nth) + " 2\n";
   for (int i = 0; i < 8; ++i) faulty += "d2h 0 t" + std::to_string(i) + " pageable sync\n";
   for (int i = 0; i < 8; ++i) faulty += "d2h 0 t" + std::to_string(i) + " pageable sync\n";
-  const Outcome managed = run_managed(faulty, std::to_string(9 * kChunk));
-  EXPECT_EQ(managed.exit_code, 0);
+  const Outcome managed = well(run_managed(faulty, std::to_string(9 * kChunk)));
   // The contents at the end are those of a run without the fault.
   const auto last = [](const std::string& output) { return output.substr(output.rfind("digest")); };
   std::string clean = script;
@@ -337,7 +327,7 @@ TEST_P(PassiveFaultTest, LosesNoBytes) {
     EXPECT_EQ(managed.output, expected.output);
   } else {
     EXPECT_NE(last(managed.output), "");
-    EXPECT_NE(managed.output.find("d2h: error"), std::string::npos) << managed.output;
+    EXPECT_TRUE(has(managed.output, "d2h: error"));
   }
 }
 

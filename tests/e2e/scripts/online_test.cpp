@@ -1,14 +1,8 @@
 // From nothing to a plan while the program runs: repetition is found, a child plans, the next iterations follow.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
-
 #include "replay/plans/planner_process.h"
 #include "tests/e2e/scripts/script_runner.h"
 #include "tests/e2e/scripts/training.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -32,18 +26,18 @@ TEST(OnlineTest, ARunPlansItselfAndGivesTheSameBytes) {
   const Outcome plain = run_plain(script);
   const uint64_t budget = 30 * kChunk;
   const Outcome managed = run_managed(script, std::to_string(budget), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
-  EXPECT_EQ(managed.output, plain.output) << managed.messages;
+  EXPECT_EQ(managed.output, plain.output) << managed.err;
   EXPECT_LE(managed.peak_bytes, budget);
-  EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages << managed.run_log.substr(0, 3000);
+  EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.err << managed.run_log.substr(0, 3000);
 }
 
 TEST(OnlineTest, APercentageIsPlannedFor) {
   const std::string script = slow_training().script(150);
   const Outcome plain = run_plain(script);
   const Outcome managed = run_managed(script, "50%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
-  EXPECT_EQ(managed.output, plain.output) << managed.messages;
+  EXPECT_EQ(managed.output, plain.output) << managed.err;
   EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_footprint_bytes") / 2);
-  EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
+  EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.err;
 }
 
 // Six equal kernels in a row are no loop of the program, where nothing else repeats: a plan of one of them would begin
@@ -62,9 +56,9 @@ TEST(OnlineTest, AFewEqualKernelsInARowHaveNoPlan) {
   const Outcome plain = run_plain(script);
   const Outcome managed = run_managed(script, std::to_string(24 * kChunk),
                                       {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
-  EXPECT_EQ(managed.output, plain.output) << managed.messages;
-  EXPECT_EQ(at_end(managed, "plans"), 0u) << managed.messages;
-  EXPECT_NE(managed.run_log.find("what repeats is one call"), std::string::npos) << managed.run_log.substr(0, 3000);
+  EXPECT_EQ(managed.output, plain.output) << managed.err;
+  EXPECT_EQ(at_end(managed, "plans"), 0u) << managed.err;
+  EXPECT_TRUE(has(managed.run_log, "what repeats is one call"));
 }
 
 // The planner is asked about the last kernels a moment before the end: why there was no plan is what it said before.
@@ -96,7 +90,7 @@ TEST(OnlineTest, AQuestionOfTheLastMomentIsNotTheReason) {
   const auto reasons = lines_of_kind(managed.run_log, "on_demand");
   ASSERT_FALSE(reasons.empty()) << managed.run_log.substr(0, 3000);
   EXPECT_TRUE(std::filesystem::exists(planner + ".asked"));
-  EXPECT_NE(reasons.back().find("nothing repeats"), std::string::npos) << reasons.back();
+  EXPECT_TRUE(has(reasons.back(), "nothing repeats"));
 }
 
 // On demand the largest call has to fit; the planner keeps room for small tensors aside. Between the two lie budgets
@@ -108,8 +102,8 @@ TEST(OnlineTest, ABudgetThatIsTooSmallForAPlanIsSaidAndTheProgramGoesOn) {
   for (uint64_t chunks = 16; chunks >= 8 && !said; --chunks) {
     const Outcome managed =
         run_managed(script, std::to_string(chunks * kChunk), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
-    said = managed.messages.find("too small") != std::string::npos;
-    EXPECT_EQ(managed.output, plain.output) << chunks << managed.messages;
+    said = managed.err.find("too small") != std::string::npos;
+    EXPECT_EQ(managed.output, plain.output) << chunks << managed.err;
   }
   EXPECT_TRUE(said);
 }
@@ -129,12 +123,12 @@ TEST(OnlineTest, APlanThatHasNoRoomAnyMoreIsMadeAnewWithItsFacts) {
   const Outcome managed =
       run_managed(script, std::to_string(36 * kChunk),
                   {{"REPRISE_PLANNER", planner}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_FACTS", scratch_file("")}});
-  EXPECT_EQ(managed.output, plain.output) << managed.messages;
-  EXPECT_NE(managed.run_log.find("\"cause\":\"refused\""), std::string::npos) << managed.run_log.substr(0, 3000);
+  EXPECT_EQ(managed.output, plain.output) << managed.err;
+  EXPECT_TRUE(has(managed.run_log, "\"cause\":\"refused\""));
   std::ifstream asked(planner + ".asked");
-  for (std::string words; std::getline(asked, words);) EXPECT_NE(words.find(" --facts "), std::string::npos) << words;
+  for (std::string words; std::getline(asked, words);) EXPECT_TRUE(has(words, " --facts "));
   EXPECT_EQ(at_end(managed, "plans"), 2u);
-  EXPECT_GE(at_end(managed, "iterations_planned"), 4u + 16) << managed.messages;
+  EXPECT_GE(at_end(managed, "iterations_planned"), 4u + 16) << managed.err;
 }
 
 TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
@@ -143,7 +137,7 @@ TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
     const Outcome managed = run_managed(
         Training{}.script(iterations), std::to_string(30 * kChunk),
         {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_TRACE", trace}});
-    EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
+    EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.err;
     return std::filesystem::file_size(trace);
   };
   const auto few = trace_bytes(20);
@@ -157,9 +151,9 @@ TEST(OnlineTest, APercentageIsNeverLessThanWhatOneCallNeeds) {
   for (const char* wait : {"0", "1"}) {
     const Outcome managed =
         run_managed(script, "3%", {{"REPRISE_PLANNER", "/bin/false"}, {"REPRISE_WAIT_FOR_PLAN", wait}});
-    EXPECT_EQ(managed.exit_code, 0) << managed.messages;
-    EXPECT_EQ(managed.output, plain.output) << managed.messages;
-    EXPECT_NE(managed.messages.find("above the budget"), std::string::npos) << managed.messages;
+    EXPECT_EQ(managed.exit_code, 0) << managed.err;
+    EXPECT_EQ(managed.output, plain.output) << managed.err;
+    EXPECT_TRUE(has(managed.err, "above the budget"));
   }
 }
 
@@ -171,9 +165,9 @@ TEST(OnlineTest, APercentageRisesToWhatCanBePlanned) {
   for (const char* budget : {"40%", "30%", "25%", "20%", "15%"}) {
     const Outcome managed =
         run_managed(script, budget, {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
-    EXPECT_EQ(managed.output, plain.output) << managed.messages;
-    EXPECT_GT(at_end(managed, "iterations_planned"), 20u) << budget << managed.messages;
-    raised = raised || managed.messages.find("which the smallest plan takes") != std::string::npos;
+    EXPECT_EQ(managed.output, plain.output) << managed.err;
+    EXPECT_GT(at_end(managed, "iterations_planned"), 20u) << budget << managed.err;
+    raised = raised || managed.err.find("which the smallest plan takes") != std::string::npos;
     EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_program_bytes"));
   }
   EXPECT_TRUE(raised) << "no budget was too small for a plan";
@@ -183,7 +177,7 @@ TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {
   const std::string script = Training{}.script(12);
   const Outcome managed = run_managed(script, std::to_string(30 * kChunk), {{"REPRISE_PLANNER", "/nowhere"}});
   EXPECT_EQ(managed.output, run_plain(script).output);
-  EXPECT_NE(managed.messages.find("/nowhere could not be started"), std::string::npos) << managed.messages;
+  EXPECT_TRUE(has(managed.err, "/nowhere could not be started"));
 }
 
 TEST(PlannerProcessTest, TheProgramsWaitNeverSeesTheChild) {
@@ -191,8 +185,7 @@ TEST(PlannerProcessTest, TheProgramsWaitNeverSeesTheChild) {
   const int failed = run_unseen({"/bin/false"}, kLimit);
   EXPECT_TRUE(WIFEXITED(failed));
   EXPECT_EQ(WEXITSTATUS(failed), 1);
-  const int missing = run_unseen({"/no/such/program"}, kLimit);
-  EXPECT_EQ(WEXITSTATUS(missing), 127);
+  EXPECT_EQ(WEXITSTATUS(run_unseen({"/no/such/program"}, kLimit)), 127);
   int status = 0;
   EXPECT_EQ(waitpid(-1, &status, 0), -1);
   EXPECT_EQ(errno, ECHILD);

@@ -317,8 +317,7 @@ class Program {
     CUdeviceptr base = 0;
     size_t bytes = 0;
     say(cuMemGetAddressRange(&base, &bytes, buffer.address + buffer.bytes - 1), "range");
-    unsigned type = 0;
-    unsigned legacy_ipc = 0;
+    unsigned type = 0, legacy_ipc = 0;
     CUpointer_attribute kinds[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
     void* answers[] = {&type};
     say(cuPointerGetAttributes(1, kinds, answers, buffer.address), "attributes");
@@ -335,8 +334,7 @@ class Program {
   }
 
   static void info() {
-    size_t free_bytes = 0;
-    size_t total = 0;
+    size_t free_bytes = 0, total = 0;
     say(cuMemGetInfo(&free_bytes, &total), "info");
     std::fprintf(stderr, "info %zu %zu\n", free_bytes, total);
   }

@@ -1,41 +1,9 @@
 #include "tests/e2e/scripts/script_runner.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
-
-struct Folder {
-  Folder() {
-    if (const char* kept = std::getenv("REPLAY_TEST_FOLDER"); kept != nullptr) {
-      path = kept;
-      keep = true;
-      return;
-    }
-    std::string pattern = (std::filesystem::temp_directory_path() / "replay-test-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() {
-    if (keep) return;
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-  bool keep = false;  // REPLAY_TEST_FOLDER is set: its files stay
-};
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Outcome run(const std::string& script, const Variables& variables) {
   std::ofstream(scratch_file("script")) << script;
@@ -47,10 +15,10 @@ Outcome run(const std::string& script, const Variables& variables) {
   const int status = std::system(command.c_str());
   Outcome outcome;
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.output = read_all(scratch_file("out"));
-  outcome.messages = read_all(scratch_file("err"));
-  outcome.run_log = read_all(scratch_file("run"));
-  const std::string stats = read_all(scratch_file("stats"));
+  outcome.output = read_file(scratch_file("out"));
+  outcome.err = read_file(scratch_file("err"));
+  outcome.run_log = read_file(scratch_file("run"));
+  const std::string stats = read_file(scratch_file("stats"));
   outcome.peak_bytes = number_in(stats, "peak_bytes");
   outcome.vmm_calls = number_in(stats, "map_calls") + number_in(stats, "unmap_calls");
   outcome.copied_bytes = number_in(stats, "copied_bytes_h2d") + number_in(stats, "copied_bytes_d2h");
@@ -70,8 +38,9 @@ Variables common(const Variables& more) {
 }  // namespace
 
 std::string scratch_file(const std::string& name) {
-  static const Folder folder;
-  return folder.path + "/" + name;
+  static const Scratch scratch;
+  const char* kept = std::getenv("REPLAY_TEST_FOLDER");  // its files stay
+  return kept == nullptr ? scratch.path(name) : std::string(kept) + "/" + name;
 }
 
 Outcome run_plain(const std::string& script, const Variables& more) { return run(script, common(more)); }

@@ -11,7 +11,7 @@ namespace reprise::replay {
 struct Outcome {
   int exit_code = -1;  // 128 + signal when it was killed
   std::string output;
-  std::string messages;  // stderr
+  std::string err;
   std::string run_log;
   uint64_t peak_bytes = 0;  // device memory, as the device counts it
   uint64_t vmm_calls = 0;

@@ -1,28 +1,7 @@
 // A loop whose kernels pass data on in a __device__ variable: those that write it wait for large tensors, those that
 // read it for one that always stays, so that only the variable keeps them in order. Prints hashes.
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
+#include "../support/sums.h"
 #include "carrying_kernels.cuh"
-
-namespace {
-
-void check(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-  std::exit(1);
-}
-
-unsigned hash(const unsigned* device, int words) {
-  std::vector<unsigned> host(static_cast<size_t>(words));
-  check(cudaMemcpy(host.data(), device, host.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
-  unsigned sum = 0;
-  for (const unsigned word : host) sum = sum * 31u + word;
-  return sum;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   const int iterations = argc > 1 ? std::atoi(argv[1]) : 12;

@@ -1,10 +1,8 @@
 // Calls kernels of every habit in a loop and prints hashes of all tensors after each iteration: what was launched more
 // often than here, or from other bytes, would show.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
 
+#include "../support/sums.h"
 #include "facts_kernels.cuh"
 
 namespace {
@@ -12,34 +10,6 @@ namespace {
 constexpr int kCount = 1 << 17;
 constexpr int kBlock = 256;
 constexpr int kZeroBias = 11;  // up to this iteration it is all zero
-
-void check(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-  std::exit(1);
-}
-
-template <typename T>
-T* make(const std::vector<T>& content) {
-  T* device = nullptr;
-  check(cudaMalloc(&device, content.size() * sizeof(T)));
-  check(cudaMemcpy(device, content.data(), content.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return device;
-}
-
-float* make_numbers(float scale) {
-  std::vector<float> content(kCount);
-  for (int i = 0; i < kCount; ++i) content[static_cast<size_t>(i)] = scale * static_cast<float>(i % 1000 + 1);
-  return make(content);
-}
-
-unsigned hash(const float* device) {
-  std::vector<unsigned> host(kCount);
-  check(cudaMemcpy(host.data(), device, kCount * sizeof(float), cudaMemcpyDeviceToHost));
-  unsigned sum = 0;
-  for (const unsigned word : host) sum = sum * 31u + word;
-  return sum;
-}
 
 }  // namespace
 
@@ -50,7 +20,7 @@ int main(int argc, char** argv) {
   // In this iteration a kernel waits for a number that is there.
   const int waiting = argc > 3 ? std::atoi(argv[3]) : -1;
   float* tensors[9];
-  for (int i = 0; i < 8; ++i) tensors[i] = make_numbers(0.25f + static_cast<float>(i));
+  for (int i = 0; i < 8; ++i) tensors[i] = make_numbers(kCount, 0.25f + static_cast<float>(i));
   std::vector<float> content(kCount, 1.25f);
   const float* const fixed = make(content);
   std::fill(content.end() - 32, content.end(), 0.0f);
@@ -78,7 +48,7 @@ int main(int argc, char** argv) {
     if (i == waiting) waits<<<grid, kBlock>>>(fixed, tensors[8]);
     if (i == kZeroBias) accumulate<<<grid, kBlock>>>(tensors[3], bias);
     check(cudaGetLastError());
-    for (const float* tensor : tensors) std::printf("%08x ", hash(tensor));
+    for (const float* tensor : tensors) std::printf("%08x ", hash(tensor, kCount));
     std::printf("\n");
   }
   return 0;

@@ -59,11 +59,9 @@ unsigned* flag() {
 
 // One thread sleeps in a copy that a flag lets go on; another's work, which sets the flag, goes on meanwhile.
 void blocking_copy() {
-  const CUdeviceptr t = filled(1);
-  const CUdeviceptr u = filled(3);
+  const CUdeviceptr t = filled(1), u = filled(3);
   unsigned* const go = flag();
-  const CUstream a = stream();
-  const CUstream b = stream();
+  const CUstream a = stream(), b = stream();
   DO(cuCtxSynchronize());
   std::thread first([&] {
     DO(cuCtxSetCurrent(context));
@@ -116,13 +114,9 @@ void graph_launches() {
     DO(cuStreamEndCapture(s, &graph));
     return graph;
   };
-  CUgraph first = captured(0, 1, true);
-  CUgraph second = captured(2, 3, true);
-  CUgraph third = captured(3, 0, false);
+  CUgraph first = captured(0, 1, true), second = captured(2, 3, true), third = captured(3, 0, false);
   CUgraph fourth = captured(1, 2, false);
-  CUgraphExec a = instantiated(first);
-  CUgraphExec b = instantiated(second);
-  CUgraphExec c = instantiated(third);
+  CUgraphExec a = instantiated(first), b = instantiated(second), c = instantiated(third);
   for (unsigned round = 0; round < 3; ++round) {
     for (CUgraphExec graph : {a, b, c}) launch(graph, s);
     for (unsigned i = 0; i < 4; ++i) show("t", t[i]);
@@ -144,12 +138,9 @@ size_t nodes_of(CUgraph graph) {
 // While one stream captures, another's work fills the device: what the captured stream wrote has to leave. More streams
 // than anybody keeps apart have used it.
 void capture_eviction() {
-  const CUstream s = stream();
-  const CUstream q = stream(CU_STREAM_DEFAULT);
+  const CUstream s = stream(), q = stream(CU_STREAM_DEFAULT);
   const CUdeviceptr shared = filled(7);
-  const CUdeviceptr a = buffer();
-  const CUdeviceptr b = buffer();
-  const CUdeviceptr c = buffer();
+  const CUdeviceptr a = buffer(), b = buffer(), c = buffer();
   std::vector<CUstream> readers;
   for (int i = 0; i < 6; ++i) readers.push_back(stream());
   DO(cuCtxSynchronize());
@@ -179,16 +170,11 @@ void capture_eviction() {
 
 // A stream with work of its own joins a capture of another one, and leaves it.
 void capture_joined() {
-  const CUstream s = stream();
-  const CUstream q = stream();
-  const CUstream other = stream();
-  CUevent fork = nullptr;
-  CUevent join = nullptr;
+  const CUstream s = stream(), q = stream(), other = stream();
+  CUevent fork = nullptr, join = nullptr;
   DO(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
   DO(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
-  const CUdeviceptr a = buffer();
-  const CUdeviceptr b = buffer();
-  const CUdeviceptr c = buffer();
+  const CUdeviceptr a = buffer(), b = buffer(), c = buffer();
   fill(a, 1, s);
   DO(cuEventRecord(fork, other));  // its last record is the one that counts
   CUgraph graph = nullptr;
@@ -220,15 +206,11 @@ void capture_joined() {
 // copy.
 void capture_events() {
   const CUdeviceptr x = buffer();
-  const CUdeviceptr p = filled(0);
-  const CUdeviceptr q = filled(0);
-  const CUdeviceptr busy = filled(1);
+  const CUdeviceptr p = filled(0), q = filled(0), busy = filled(1);
   void* memory = nullptr;
   DO(cuMemHostAlloc(&memory, bytes, 0));
   auto* const host = static_cast<unsigned*>(memory);
-  const CUstream capturing = stream();
-  const CUstream first = stream();
-  const CUstream second = stream();
+  const CUstream capturing = stream(), first = stream(), second = stream();
   CUevent event = nullptr;
   DO(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   DO(cuCtxSynchronize());
@@ -269,8 +251,7 @@ void capture_events() {
 void capture_untouched() {
   const CUstream s = stream();
   const CUdeviceptr filler = filled(5);
-  const CUdeviceptr set = buffer();
-  const CUdeviceptr copied = buffer();
+  const CUdeviceptr set = buffer(), copied = buffer();
   const CUdeviceptr gone = filled(6);
   CUgraph graph = nullptr;
   DO(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -290,8 +271,7 @@ void capture_untouched() {
   show("set", set);
   show("copied", copied);
   CUgraph made = nullptr;
-  CUgraphNode first = nullptr;
-  CUgraphNode second = nullptr;
+  CUgraphNode first = nullptr, second = nullptr;
   const CUdeviceptr fresh = buffer();
   DO(cuGraphCreate(&made, 0));
   CUDA_MEMSET_NODE_PARAMS fill_node{fresh, 0, 11, 4, bytes / 4, 1};
@@ -503,8 +483,7 @@ void destroy() {
 
 // A context that Reprise does not manage ends, with streams and work of its own, and another one begins.
 void other_context() {
-  const CUdeviceptr kept = filled(1);
-  const CUdeviceptr more = filled(2);
+  const CUdeviceptr kept = filled(1), more = filled(2);
   DO(cuCtxSynchronize());
   for (unsigned life = 0; life < 3; ++life) {
     CUcontext second = nullptr;

@@ -24,24 +24,11 @@
 //     sizes      twelve steps of a size, then twelve of the next smaller one
 //
 // phases_program CUBIN KIND ROUNDS
-#include <cuda.h>
-
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
 #include <utility>
-#include <vector>
+
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
-
-#define CHECK(call)                                                             \
-  do {                                                                          \
-    if (const CUresult result = (call); result != CUDA_SUCCESS) {               \
-      std::fprintf(stderr, "error: %s: %d\n", #call, static_cast<int>(result)); \
-      std::exit(3);                                                             \
-    }                                                                           \
-  } while (false)
 
 constexpr size_t kKib = 1024;
 constexpr size_t kWeight = 192 * kKib;
@@ -58,17 +45,15 @@ struct Tensor {
 class Program {
  public:
   explicit Program(const char* cubin) : cubin_(cubin) {
-    CHECK(cuInit(0));
+    program::leave = std::exit;
     begin();
   }
 
   void begin() {
-    CHECK(cuDevicePrimaryCtxRetain(&context_, 0));
-    CHECK(cuCtxSetCurrent(context_));
-    CUmodule module = nullptr;
-    CHECK(cuModuleLoad(&module, cubin_));
-    CHECK(cuModuleGetFunction(&mix2_, module, "mix2"));
-    CHECK(cuModuleGetFunction(&mix3_, module, "mix3"));
+    program::open_device();
+    const CUmodule module = program::load(cubin_);
+    mix2_ = program::function(module, "mix2");
+    mix3_ = program::function(module, "mix3");
     add_layers(8);
   }
 
@@ -345,13 +330,10 @@ class Program {
   void print(const char* what, const Tensor& tensor) {
     std::vector<uint32_t> words(tensor.bytes / 4);
     CHECK(cuMemcpyDtoH(words.data(), tensor.address, tensor.bytes));
-    uint64_t hash = 1469598103934665603ull;
-    for (const uint32_t word : words) hash = (hash ^ word) * 1099511628211ull;
-    std::printf("%s %016llx\n", what, static_cast<unsigned long long>(hash));
+    program::print(what, program::hash_of(words));
   }
 
   const char* cubin_;
-  CUcontext context_ = nullptr;
   CUfunction mix2_ = nullptr;
   CUfunction mix3_ = nullptr;
   std::vector<Tensor> weights_;

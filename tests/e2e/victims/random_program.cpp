@@ -10,16 +10,10 @@
 //
 // random_program CUBIN SEED ITERATIONS [--replaced N] [--streams N] [--persistent N] [--ops N] [--odd-every K]
 // [--async] [--max-kib N] [--spread 1] [--grows-at N] [--retry]
-#include <cuda.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <random>
-#include <string>
-#include <vector>
+
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
@@ -36,12 +30,6 @@ void expect_errors_only() {
   }
 }
 
-const char* name_of(CUresult result) {
-  const char* name = nullptr;
-  cuGetErrorName(result, &name);
-  return name == nullptr ? "?" : name;
-}
-
 // The codes of which CUDA says that the context is unusable afterwards.
 bool is_lasting(CUresult result) {
   return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT || result == CUDA_ERROR_ASSERT ||
@@ -54,21 +42,19 @@ void check(Call call, const char* what) {
   CUresult result = call();
   if (result == CUDA_SUCCESS) return;
   if (retries && !is_lasting(result)) {
-    std::fprintf(stderr, "told: %s: %s\n", what, name_of(result));
+    std::fprintf(stderr, "told: %s: %s\n", what, program::name_of(result));
     result = call();
     if (result == CUDA_SUCCESS) return;
   }
-  std::printf("error: %s: %s\n", what, name_of(result));
+  std::printf("error: %s: %s\n", what, program::name_of(result));
   if (retries && is_lasting(result)) expect_errors_only();
   std::exit(3);
 }
 
+#undef CHECK
 #define CHECK(name, ...) check([&] { return name(__VA_ARGS__); }, #name)
 
-struct Options {
-  std::string cubin;
-  uint64_t seed = 1;
-  int iterations = 6;
+struct Options : program::RandomOptions {
   int streams = 2;
   int persistent = 12;
   int ops = 60;
@@ -117,7 +103,7 @@ class Program {
       }
       const bool odd = options_.odd_every > 0 && i % options_.odd_every == options_.odd_every - 1;
       iterate(odd ? options_.seed * 77 + 5 : options_.seed * 31 + 1, static_cast<unsigned>(i), odd);
-      std::printf("iteration %d %016llx\n", i, static_cast<unsigned long long>(read_back(persistent_[0])));
+      program::print("iteration " + std::to_string(i), read_back(persistent_[0]));
     }
     CHECK(cuCtxSynchronize);
     uint64_t total = 0;
@@ -126,7 +112,7 @@ class Program {
       CHECK(cuMemcpyDtoH, content.data(), tensor.address, tensor.bytes);
       for (const uint32_t word : content) total = total * 1099511628211ull + word;
     }
-    std::printf("final %016llx\n", static_cast<unsigned long long>(total));
+    program::print("final", total);
   }
 
  private:
@@ -303,9 +289,7 @@ class Program {
       CHECK(cuStreamSynchronize, streams_[0]);
       CHECK(cuMemcpyDtoH, pinned_, tensor.address, bytes);
     }
-    uint64_t hash = 1469598103934665603ull;
-    for (size_t i = 0; i < bytes / 4; ++i) hash = (hash ^ pinned_[i]) * 1099511628211ull;
-    return hash;
+    return program::hash_of({pinned_, pinned_ + bytes / 4});
   }
 
   Options options_;
@@ -317,46 +301,21 @@ class Program {
   uint32_t* pinned_ = nullptr;
 };
 
-Options parse(int argc, char** argv) {
-  Options options;
-  options.cubin = argv[1];
-  options.seed = std::strtoull(argv[2], nullptr, 10);
-  options.iterations = std::atoi(argv[3]);
-  for (int i = 4; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--serial") {
-      options.serial = true;
-      continue;
-    }
-    if (name == "--retry") {
-      retries = true;
-      continue;
-    }
-    if (name == "--async") {
-      options.async = true;
-      continue;
-    }
-    const int value = i + 1 < argc ? std::atoi(argv[++i]) : 0;
-    if (name == "--streams") options.streams = value;
-    if (name == "--persistent") options.persistent = value;
-    if (name == "--ops") options.ops = value;
-    if (name == "--replaced") options.replaced = value;
-    if (name == "--odd-every") options.odd_every = value;
-    if (name == "--max-kib") options.max_kib = value;
-    if (name == "--spread") options.spread = value;
-    if (name == "--grows-at") options.grows_at = value;
-  }
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: random_program CUBIN SEED ITERATIONS [options]\n");
-    return 2;
-  }
-  Program program(parse(argc, argv));
+  Options options;
+  program::parse(argc, argv, &options,
+                 {{"--streams", &options.streams},
+                  {"--persistent", &options.persistent},
+                  {"--ops", &options.ops},
+                  {"--replaced", &options.replaced},
+                  {"--odd-every", &options.odd_every},
+                  {"--max-kib", &options.max_kib},
+                  {"--spread", &options.spread},
+                  {"--grows-at", &options.grows_at}},
+                 {{"--serial", &options.serial}, {"--retry", &retries}, {"--async", &options.async}});
+  Program program(options);
   program.run();
   return 0;
 }

@@ -23,30 +23,45 @@ function(reprise_runs_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# The headers that most tests would compile for themselves: minutes of a build.
-function(reprise_test_headers)
-  if(TARGET reprise_test_headers)
+# The headers that all tests would compile for themselves: minutes of a build. kind: plain, or json, which has JSON too.
+function(reprise_test_headers kind)
+  set(target reprise_${kind}_headers)
+  if(TARGET ${target})
     return()
   endif()
-  set(source ${CMAKE_BINARY_DIR}/test_headers.cpp)
+  set(source ${CMAKE_BINARY_DIR}/${kind}_headers.cpp)
   file(GENERATE OUTPUT ${source} CONTENT "int main() {}\n")
-  add_executable(reprise_test_headers ${source})  # no library: compiled as the tests are, -fPIE
-  reprise_options(reprise_test_headers)
-  reprise_runs_once(reprise_test_headers)
-  target_link_libraries(reprise_test_headers PRIVATE GTest::gtest Threads::Threads)
-  target_precompile_headers(reprise_test_headers PRIVATE <gtest/gtest.h> <nlohmann/json.hpp>)
+  add_executable(${target} ${source})  # no library: compiled as the tests are, -fPIE
+  reprise_test_options(${target})
+  target_link_libraries(${target} PRIVATE GTest::gtest Threads::Threads)
+  target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/test.h")
+  if(kind STREQUAL json)
+    target_link_libraries(${target} PRIVATE reprise_test_json)
+    target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/json.h")
+  endif()
 endfunction()
 
-# reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
-# Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
-function(reprise_test target)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
-  add_executable(${target} ${ARG_SOURCES})
+# What a test does costs less than to optimise it.
+function(reprise_test_options target)
   reprise_options(${target})
-  reprise_runs_once(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()
+
+# reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ... [JSON]): one GoogleTest program = one ctest entry.
+# Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
+# JSON: it reads some (tests/support/json.h).
+function(reprise_test target)
+  cmake_parse_arguments(ARG "JSON" "" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  reprise_test_options(${target})
   target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
-  reprise_test_headers()
-  target_precompile_headers(${target} REUSE_FROM reprise_test_headers)
+  set(headers plain)
+  if(ARG_JSON)
+    set(headers json)
+    target_link_libraries(${target} PRIVATE reprise_test_json)
+  endif()
+  reprise_test_headers(${headers})
+  target_precompile_headers(${target} REUSE_FROM reprise_${headers}_headers)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
                        ENVIRONMENT "${ARG_ENVIRONMENT}")

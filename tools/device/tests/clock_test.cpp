@@ -1,13 +1,6 @@
 // The modelled clock of the simulated device, as CMakeLists.txt sets it for this process: 1 GB a second of memory, 2 GB
 // a second of each link, 10 us a launch, 80 us for 2 MiB mapped, and times of some kernels. What is checked are times
 // by that clock, which must be the same whatever else the machine does: alone, and beside threads that keep it busy.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <limits>
-#include <memory>
-#include <thread>
-
 #include "preload/driver/sim_abi.h"
 #include "tools/device/tests/driver.h"
 
@@ -102,8 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Machine, Clock, testing::Bool(),
                          [](const auto& parameter) { return parameter.param ? "busy" : "idle"; });
 
 TEST_P(Clock, AKernelTakesTheBytesOfItsOperandsOverTheRate) {
-  const CUdeviceptr large = allocate(5'000'000);
-  const CUdeviceptr small = allocate(1'000'000);
+  const CUdeviceptr large = allocate(5'000'000), small = allocate(1'000'000);
   ASSERT_CU(add(large, 1, 1, first_));
   ASSERT_CU(add(small + 400, 1, 1, first_));
   CUdeviceptr words[2] = {large, large + 64};  // one allocation, named twice
@@ -128,8 +120,7 @@ TEST_P(Clock, ARecordedTimeWins) {
 }
 
 TEST_P(Clock, CopiesAndMemsetsTakeTheirBytesOverTheirRates) {
-  const CUdeviceptr memory = allocate(4'000'000);
-  const CUdeviceptr other = allocate(4'000'000);
+  const CUdeviceptr memory = allocate(4'000'000), other = allocate(4'000'000);
   ASSERT_CU(CU(cuMemsetD8Async)(memory, 0, 4'000'000, first_));
   ASSERT_CU(CU(cuMemsetD32Async)(memory, 0, 500'000, first_));
   ASSERT_CU(CU(cuMemcpyDtoDAsync)(other, memory, 4'000'000, first_));
@@ -228,8 +219,7 @@ TEST_P(Clock, WhatWaitsForAnEventBeginsWithIt) {
 }
 
 TEST_P(Clock, KernelsAndCopiesOverlap) {
-  const CUdeviceptr memory = allocate(19'990'000);
-  const CUdeviceptr other = allocate(20'000'000);
+  const CUdeviceptr memory = allocate(19'990'000), other = allocate(20'000'000);
   ASSERT_CU(launch("empty", {}, first_));
   const CUevent begin = recorded(first_);
   ASSERT_CU(CU(cuStreamWaitEvent)(second_, begin, 0));

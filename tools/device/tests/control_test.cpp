@@ -1,9 +1,4 @@
 // What only the simulated device has: its counters, faults on demand, activity records, capacity, poison.
-#include <unistd.h>
-
-#include <chrono>
-#include <cstring>
-
 #include "preload/driver/nvml.h"
 #include "preload/driver/sim_abi.h"
 #include "tools/device/tests/driver.h"
@@ -43,8 +38,7 @@ TEST_F(Control, LogCallbacksAreAcceptedAndHearNothing) {
   const RepriseSimStats before = stats();
   bool heard = false;
   const CUlogsCallback listen = [](void* data, CUlogLevel, char*, size_t) { *static_cast<bool*>(data) = true; };
-  CUlogsCallbackHandle first = nullptr;
-  CUlogsCallbackHandle second = nullptr;
+  CUlogsCallbackHandle first = nullptr, second = nullptr;
   ASSERT_CU(CU(cuLogsRegisterCallback)(listen, &heard, &first));
   ASSERT_CU(CU(cuLogsRegisterCallback)(listen, &heard, &second));
   EXPECT_NE(nullptr, first);
@@ -206,8 +200,7 @@ class Hashed : public Control {
 };
 
 TEST_F(Hashed, MemoryThatNobodyWroteIsNoInput) {
-  const CUdeviceptr first = allocate(256);
-  const CUdeviceptr second = allocate(256);
+  const CUdeviceptr first = allocate(256), second = allocate(256);
   ASSERT_CU(CU(cuMemsetD32)(second, 77, 64));
   ASSERT_CU(CU(cuMemFree)(second));
   const CUdeviceptr again = allocate(256);  // holds what the freed one held
@@ -234,8 +227,7 @@ TEST_F(Hashed, CopiesCarryWhatWasWritten) {
 }
 
 TEST_F(Hashed, BytesThatTheShimMovesAreNotWritten) {
-  const CUdeviceptr moved = allocate(256);
-  const CUdeviceptr plain = allocate(256);
+  const CUdeviceptr moved = allocate(256), plain = allocate(256);
   const std::vector<int> bytes(64, 9);
   perform_(kRepriseSimMoves);
   ASSERT_CU(CU(cuMemcpyHtoD)(moved, bytes.data(), 256));

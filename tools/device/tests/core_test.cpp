@@ -1,7 +1,4 @@
 // Memory, copies, kernels: what every program does.
-#include <cstring>
-#include <numeric>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {
@@ -144,9 +141,7 @@ TEST_F(Core, EnumeratedFunctionsAreLoadedByNeed) {
 }
 
 TEST_F(Core, MemoryInfoFollowsAllocations) {
-  size_t before = 0;
-  size_t after = 0;
-  size_t total = 0;
+  size_t before = 0, after = 0, total = 0;
   ASSERT_CU(CU(cuMemGetInfo)(&before, &total));
   const CUdeviceptr memory = allocate(64u << 20);
   ASSERT_CU(CU(cuMemGetInfo)(&after, &total));

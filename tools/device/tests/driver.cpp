@@ -2,12 +2,6 @@
 
 #include <dlfcn.h>
 #include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <ostream>
 
 namespace reprise::sim_test {
 namespace {

@@ -2,11 +2,8 @@
 // device and on a real one. Callers: the tests of this folder. CU(cuMemAlloc)(...) is what cuda.h calls cuMemAlloc.
 #pragma once
 #include <cuda.h>
-#include <gtest/gtest.h>
 
-#include <atomic>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 #define REPRISE_TEXT_OF(name) #name
 #define REPRISE_TEXT(name) REPRISE_TEXT_OF(name)

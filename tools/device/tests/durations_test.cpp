@@ -1,10 +1,6 @@
 // How long the modelled clock has operations take (tools/device/engines/clock.h), by the environment of a process of
 // their own.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <fstream>
-
+#include "tests/support/test.h"
 #include "tools/device/engines/clock.h"
 
 namespace reprise::sim {

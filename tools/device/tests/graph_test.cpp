@@ -1,6 +1,4 @@
 // Stream capture and graphs.
-#include <thread>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {
@@ -54,8 +52,7 @@ TEST_F(Graphs, CapturedWorkRunsAtLaunchOnly) {
 TEST_F(Graphs, ForkAndJoinByEvents) {
   const CUdeviceptr memory = ints(2, 0);
   CUstream other = nullptr;
-  CUevent fork = nullptr;
-  CUevent join = nullptr;
+  CUevent fork = nullptr, join = nullptr;
   ASSERT_CU(CU(cuStreamCreate)(&other, CU_STREAM_NON_BLOCKING));
   ASSERT_CU(CU(cuEventCreate)(&fork, 0));
   ASSERT_CU(CU(cuEventCreate)(&join, 0));
@@ -100,8 +97,7 @@ TEST_F(Graphs, AForkMayBeDestroyedBeforeTheCaptureEnds) {
   for (const bool joined : {true, false}) {
     const CUdeviceptr memory = ints(1, 0);
     CUstream other = nullptr;
-    CUevent fork = nullptr;
-    CUevent join = nullptr;
+    CUevent fork = nullptr, join = nullptr;
     ASSERT_CU(CU(cuStreamCreate)(&other, CU_STREAM_NON_BLOCKING));
     ASSERT_CU(CU(cuEventCreate)(&fork, 0));
     ASSERT_CU(CU(cuEventCreate)(&join, 0));
@@ -212,11 +208,9 @@ TEST_F(Graphs, NodesTellTheirParameters) {
 
 TEST_F(Graphs, BuiltByHandAndUpdated) {
   CUdeviceptr memory = ints(4, 0);
-  int by = 1;
-  int count = 4;
+  int by = 1, count = 4;
   void* parameters[] = {&memory, &by, &count};
-  CUgraph graph = nullptr;
-  CUgraph child = nullptr;
+  CUgraph graph = nullptr, child = nullptr;
   ASSERT_CU(CU(cuGraphCreate)(&graph, 0));
   ASSERT_CU(CU(cuGraphCreate)(&child, 0));
   CUDA_MEMSET_NODE_PARAMS memset = {memory, 0, 10, 4, 4, 1};
@@ -330,8 +324,7 @@ TEST_F(Graphs, CapturedAllocationOutlivesTheGraph) {
 
 TEST_F(Graphs, CyclesAreRefused) {
   CUgraph graph = nullptr;
-  CUgraphNode a = nullptr;
-  CUgraphNode b = nullptr;
+  CUgraphNode a = nullptr, b = nullptr;
   ASSERT_CU(CU(cuGraphCreate)(&graph, 0));
   ASSERT_CU(CU(cuGraphAddEmptyNode)(&a, graph, nullptr, 0));
   ASSERT_CU(CU(cuGraphAddEmptyNode)(&b, graph, &a, 1));

@@ -1,6 +1,4 @@
 // The kernel's limit of mappings per process: neighbours share one, and beyond it there is an error, not a crash.
-#include <fstream>
-
 #include "preload/driver/sim_abi.h"
 #include "tools/device/tests/driver.h"
 

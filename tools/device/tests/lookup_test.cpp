@@ -1,8 +1,4 @@
 // cuGetProcAddress against cudaTypedefs.h: every name at every version, both default streams.
-#include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <regex>
 
 #include "tools/device/tests/driver.h"
@@ -24,8 +20,7 @@ struct Form {
 };
 
 std::vector<Form> forms() {
-  std::ifstream file(SIM_TEST_TYPEDEFS);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string text = read_file(SIM_TEST_TYPEDEFS);
   const std::regex pattern(R"(\*PFN_(cu[A-Za-z0-9]+)_v(\d+)(_ptsz|_ptds)?\))");
   std::vector<Form> all;
   for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) {

@@ -1,7 +1,4 @@
 // Memory of all kinds: pools, pinned, managed; copies of rectangles; what the driver says about pointers.
-#include <cstdlib>
-#include <cstring>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {
@@ -23,8 +20,7 @@ TEST_F(Memory, AStreamReusesWhatItFreed) {
   Gate gate;
   int* flag = gate.flag();
   ASSERT_CU(launch("hold", {&flag}, stream));
-  CUdeviceptr first = 0;
-  CUdeviceptr second = 0;
+  CUdeviceptr first = 0, second = 0;
   ASSERT_CU(CU(cuMemAllocAsync)(&first, 4096, stream));
   ASSERT_CU(CU(cuMemFreeAsync)(first, stream));
   ASSERT_CU(CU(cuMemAllocAsync)(&second, 4096, stream));
@@ -48,9 +44,7 @@ TEST_F(Memory, PoolsOnTheHostAndManagedOnes) {
   properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuMemPoolCreate)(&pool, &properties));
   properties.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
-  size_t free_before = 0;
-  size_t free_after = 0;
-  size_t total = 0;
+  size_t free_before = 0, free_after = 0, total = 0;
   for (const CUmemLocationType type : {CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA}) {
     properties.location = {type, 0};
     ASSERT_CU(CU(cuMemPoolCreate)(&pool, &properties));
@@ -175,8 +169,7 @@ TEST_F(Memory, MemsetsOfAllWidths) {
 TEST_F(Memory, BatchesCopyAll) {
   CUstream stream = nullptr;
   ASSERT_CU(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
-  const CUdeviceptr from = ints(4, 3);
-  const CUdeviceptr to = ints(4, 0);
+  const CUdeviceptr from = ints(4, 3), to = ints(4, 0);
   CUdeviceptr sources[2] = {from, from + 8};
   CUdeviceptr destinations[2] = {to + 8, to};
   size_t sizes[2] = {8, 4};

@@ -1,8 +1,5 @@
 // Two devices: copies between them need no rights, kernels that touch the other one's memory do. Skipped where there is
 // one device.
-#include <chrono>
-#include <thread>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {
@@ -15,8 +12,7 @@ class Peer : public DriverTest {
  protected:
   void SetUp() override {
     DriverTest::SetUp();
-    int devices = 0;
-    int reachable = 0;
+    int devices = 0, reachable = 0;
     ASSERT_CU(CU(cuDeviceGetCount)(&devices));
     if (devices > 1) {
       ASSERT_CU(CU(cuDeviceCanAccessPeer)(&reachable, 1, 0));

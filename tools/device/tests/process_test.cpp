@@ -1,14 +1,4 @@
 // Processes: before cuInit, forks, exits, aborts. Each case runs in a child, so that it starts with a driver untouched.
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <thread>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {
@@ -119,9 +109,7 @@ TEST(Process, StatsAreWrittenAtExit) {
               return 0;
             }));
   unsetenv("REPRISE_SIM_STATS");
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_NE(std::string::npos, text.find("\"peak_bytes\": 2097152")) << text;
+  EXPECT_TRUE(has(read_file(path), "\"peak_bytes\": 2097152"));
   unlink(path.c_str());
 }
 
@@ -139,7 +127,7 @@ TEST(Process, ARuntimeThatCannotRunHereIsNamed) {
             }));
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(said.find("reprise: simulated device: "), 0u) << said;
-  EXPECT_NE(said.find(" is a CUDA runtime of NVIDIA's or contains one"), std::string::npos) << said;
+  EXPECT_TRUE(has(said, " is a CUDA runtime of NVIDIA's or contains one"));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
@@ -161,8 +149,7 @@ TEST(Process, StrictModeAbortsOnWhatNobodyWrote) {
 TEST(Process, ContextsStackPerThread) {
   EXPECT_EQ(0, in_child([] {
               const CUcontext first = start();
-              CUcontext second = nullptr;
-              CUcontext current = nullptr;
+              CUcontext second = nullptr, current = nullptr;
               CU(cuCtxCreate)(&second, nullptr, 0, 0);
               CU(cuCtxGetCurrent)(&current);
               if (current != second) return 1;
@@ -185,8 +172,7 @@ TEST(Process, ContextsStackPerThread) {
 TEST(Process, PrimaryContextEndsWithItsLastUser) {
   EXPECT_EQ(0, in_child([] {
               if (CU(cuInit)(0) != CUDA_SUCCESS) return 1;
-              CUcontext one = nullptr;
-              CUcontext two = nullptr;
+              CUcontext one = nullptr, two = nullptr;
               unsigned flags = 0;
               int active = -1;
               CU(cuDevicePrimaryCtxGetState)(0, &flags, &active);

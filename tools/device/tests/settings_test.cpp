@@ -1,12 +1,7 @@
 // Settings of the simulated device: the rows of variables.def, read from the environment of a process of their own.
 #include "tools/device/base/settings.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <iterator>
-#include <string>
-#include <utility>
+#include "tests/support/test.h"
 
 namespace reprise::sim {
 namespace {
@@ -152,8 +147,8 @@ TEST(Settings, WhatIsImpossibleIsSaidAndTheDefaultHolds) {
              s.latency.nanoseconds == 0 && s.memory_bytes == 8ull << 30);
   };
   const char* const said =
-      "REPRISE_SIM_MEMORY=plenty cannot be "
-      "read.*\n.*GRANULARITY=3MiB.*\n.*LATENCY=-1.*\n.*ARCHITECTURE=9 .*\n.*DEVICES=65.*\n.*QUEUE_DEPTH=0";
+      "REPRISE_SIM_MEMORY=plenty cannot be read.*\n.*GRANULARITY=3MiB.*\n.*LATENCY=-1.*\n.*ARCHITECTURE=9 "
+      ".*\n.*DEVICES=65.*\n.*QUEUE_DEPTH=0";
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), said);
 }
 

@@ -1,6 +1,4 @@
 // Streams and events: what runs after what, and what does not wait. Order is forced by gates, never by time.
-#include <thread>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {
@@ -37,8 +35,7 @@ TEST_F(Streams, LaunchesReturnBeforeTheyRun) {
 
 TEST_F(Streams, CopiesPassARunningKernelOnAnotherStream) {
   Gate gate;
-  const CUstream one = stream();
-  const CUstream two = stream();
+  const CUstream one = stream(), two = stream();
   const CUdeviceptr memory = allocate(64);
   void* pinned = nullptr;
   ASSERT_CU(CU(cuMemHostAlloc)(&pinned, 64, 0));
@@ -62,8 +59,7 @@ TEST_F(Streams, LegacyStreamWaitsForBlockingStreams) {
 
 TEST_F(Streams, BlockingStreamsWaitForTheLegacyStream) {
   Gate gate;
-  const CUstream blocking = stream(CU_STREAM_DEFAULT);
-  const CUstream free = stream(CU_STREAM_NON_BLOCKING);
+  const CUstream blocking = stream(CU_STREAM_DEFAULT), free = stream(CU_STREAM_NON_BLOCKING);
   const CUdeviceptr memory = allocate(64);
   ASSERT_CU(hold(gate, nullptr));
   ASSERT_CU(CU(cuMemsetD8Async)(memory, 1, 64, blocking));
@@ -101,8 +97,7 @@ TEST_F(Streams, PerThreadCopyDoesNotWaitForTheLegacyKernelOfNobody) {
 
 TEST_F(Streams, EventOrdersStreams) {
   Gate gate;
-  const CUstream one = stream();
-  const CUstream two = stream();
+  const CUstream one = stream(), two = stream();
   const CUevent mark = event();
   const CUdeviceptr memory = ints(1, 0);
   ASSERT_CU(hold(gate, one));
@@ -120,8 +115,7 @@ TEST_F(Streams, EventOrdersStreams) {
 
 TEST_F(Streams, WaitBindsToTheRecordBeforeIt) {
   Gate gate;
-  const CUstream one = stream();
-  const CUstream two = stream();
+  const CUstream one = stream(), two = stream();
   const CUevent mark = event();
   ASSERT_CU(CU(cuEventRecord)(mark, one));
   ASSERT_CU(CU(cuStreamWaitEvent)(two, mark, 0));
@@ -139,8 +133,7 @@ TEST_F(Streams, EventsWithoutARecordAreDone) {
 }
 
 TEST_F(Streams, EventsMeasureTime) {
-  const CUevent start = event();
-  const CUevent end = event();
+  const CUevent start = event(), end = event();
   float milliseconds = -1;
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, CU(cuEventElapsedTime)(&milliseconds, start, end));
   ASSERT_CU(CU(cuEventRecord)(start, nullptr));
@@ -161,8 +154,7 @@ TEST_F(Streams, EventsMeasureTime) {
 
 TEST_F(Streams, DestroyedStreamAndEventFinishTheirWork) {
   Gate gate;
-  const CUstream one = stream();
-  const CUstream two = stream();
+  const CUstream one = stream(), two = stream();
   const CUevent mark = event();
   const CUdeviceptr memory = ints(1, 0);
   ASSERT_CU(hold(gate, one));
@@ -313,8 +305,7 @@ TEST_F(Streams, ManyThreadsLaunch) {
 }
 
 TEST_F(Streams, AttributesAreKept) {
-  const CUstream one = stream();
-  const CUstream two = stream();
+  const CUstream one = stream(), two = stream();
   CUstreamAttrValue value = {};
   value.syncPolicy = CU_SYNC_POLICY_YIELD;
   ASSERT_CU(CU(cuStreamSetAttribute)(one, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
@@ -328,11 +319,9 @@ TEST_F(Streams, AttributesAreKept) {
 // wrong, and the program hang. So the write comes first.
 TEST_F(Streams, ValuesInMemoryOrderStreams) {
   Gate gate;
-  const CUstream one = stream();
-  const CUstream two = stream();
+  const CUstream one = stream(), two = stream();
   const CUevent written = event();
-  const CUdeviceptr word = ints(1, 0);
-  const CUdeviceptr memory = ints(1, 0);
+  const CUdeviceptr word = ints(1, 0), memory = ints(1, 0);
   ASSERT_CU(hold(gate, one));
   ASSERT_CU(CU(cuStreamWriteValue32)(one, word, 3, 0));
   ASSERT_CU(CU(cuEventRecord)(written, one));
@@ -349,10 +338,8 @@ TEST_F(Streams, ValuesInMemoryOrderStreams) {
 // Driver 580 waits for good here, with the write behind the wait.
 TEST_F(Streams, ValuesAloneOrderStreamsOfTheSimulatedDevice) {
   if (!simulated()) GTEST_SKIP() << "a real driver may order them otherwise";
-  const CUstream one = stream();
-  const CUstream two = stream();
-  const CUdeviceptr word = ints(1, 0);
-  const CUdeviceptr memory = ints(1, 0);
+  const CUstream one = stream(), two = stream();
+  const CUdeviceptr word = ints(1, 0), memory = ints(1, 0);
   ASSERT_CU(CU(cuStreamWaitValue32)(two, word, 3, CU_STREAM_WAIT_VALUE_GEQ));
   ASSERT_CU(store(memory, 9, two));
   EXPECT_EQ(CUDA_ERROR_NOT_READY, CU(cuStreamQuery)(two));

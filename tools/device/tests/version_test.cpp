@@ -1,8 +1,5 @@
 // REPRISE_SIM_VERSION: what a driver of another CUDA version has. Each case runs in a process of its own, which sets
 // the variable before it opens the driver.
-#include <cstdlib>
-#include <cstring>
-
 #include "tools/device/tests/driver.h"
 
 namespace reprise::sim_test {

@@ -122,9 +122,7 @@ TEST_F(Vmm, MappingsDoNotOverlapAndStayInReservations) {
 }
 
 TEST_F(Vmm, MemoryCountsUntilHandleAndMappingsAreGone) {
-  size_t before = 0;
-  size_t now = 0;
-  size_t total = 0;
+  size_t before = 0, now = 0, total = 0;
   ASSERT_CU(CU(cuMemGetInfo)(&before, &total));
   const auto chunk = create(4);
   ASSERT_CU(CU(cuMemGetInfo)(&now, &total));

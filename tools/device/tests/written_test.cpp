@@ -1,10 +1,9 @@
 // Which bytes were written: against a model of one flag a byte.
 #include "tools/device/base/written.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::sim {
 namespace {

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 int main() {
   using program::kMiB;
@@ -14,8 +14,7 @@ int main() {
   CHECK(cuMemHostAlloc(reinterpret_cast<void**>(&flag), 4096, CU_MEMHOSTALLOC_DEVICEMAP));
   *flag = 0;
   CHECK(cuCtxSynchronize());
-  CUstream reader = program::new_stream();
-  CUstream writer = program::new_stream();
+  CUstream reader = program::new_stream(), writer = program::new_stream();
   unsigned value = 0;
   std::thread blocked([&] {
     CHECK(cuCtxSetCurrent(context));

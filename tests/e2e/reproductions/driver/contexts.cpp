@@ -2,7 +2,7 @@
 // memory operation behind evictions; memory that was never touched is captured; a second device copies into the first.
 #include <cstring>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // entry_points elapsed|newer: looks functions up as runtimes do, by name and by the driver's version. The time between
 // two events, by the form that the driver has; a copy that CUDA 13.2 has, and an older one where the driver lacks it.
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 

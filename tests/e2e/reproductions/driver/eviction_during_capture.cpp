@@ -1,6 +1,6 @@
 // Two streams work while a third one, which has worked before, is being captured: what has to leave the device
 // meanwhile must not become part of the program's graph, which stays empty.
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
@@ -16,8 +16,7 @@ unsigned word_by(CUstream stream, CUdeviceptr address) {
 int main() {
   using program::kMiB;
   program::open_device();
-  CUstream captured = program::new_stream();
-  CUstream other = program::new_stream();
+  CUstream captured = program::new_stream(), other = program::new_stream();
   constexpr size_t kBytes = 6 * kMiB;
   CUdeviceptr tensors[3];
   for (CUdeviceptr& tensor : tensors) CHECK(cuMemAlloc(&tensor, kBytes));

@@ -1,5 +1,5 @@
 // A graph that touches one tensor of three is launched where not all three fit.
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 int main() {
   using program::kMiB;

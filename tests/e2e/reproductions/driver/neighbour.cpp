@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 extern char** environ;
 
@@ -48,8 +48,7 @@ pid_t start(char** arguments, bool managed, const int (&to)[2], const int (&from
     if (managed || std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) variables.push_back(*variable);
   }
   variables.push_back(nullptr);
-  const std::string in = std::to_string(to[0]);
-  const std::string out = std::to_string(from[1]);
+  const std::string in = std::to_string(to[0]), out = std::to_string(from[1]);
   const char* words[] = {arguments[0], "second", in.c_str(), out.c_str(), nullptr};
   for (const int end : {to[0], from[1]})
     fcntl(end, F_SETFD, 0);  // the others it must not have: each end of one is seen
@@ -65,8 +64,7 @@ void read_all(const std::vector<CUdeviceptr>& tensors) {
 }
 
 void tell_free() {
-  size_t free_bytes = 0;
-  size_t total = 0;
+  size_t free_bytes = 0, total = 0;
   CHECK(cuMemGetInfo(&free_bytes, &total));
   std::printf("%zu of %zu MiB are free\n", free_bytes / kMiB, total / kMiB);
 }

@@ -1,5 +1,5 @@
 // Words written by the stream memory operation, to tensors that do not fit beside each other.
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 int main() {
   using program::kMiB;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 

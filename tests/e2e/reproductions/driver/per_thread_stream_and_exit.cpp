@@ -3,7 +3,7 @@
 #define CUDA_API_PER_THREAD_DEFAULT_STREAM
 #include <cstring>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
@@ -55,8 +55,7 @@ void launches(CUcontext context) {
 
 void capture() {
   const CUdeviceptr captured = program::filled(1, 3);
-  const CUstream stream = program::new_stream();
-  const CUstream other = program::new_stream();
+  const CUstream stream = program::new_stream(), other = program::new_stream();
   CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   CHECK(cuMemsetD32Async(captured, 9, 1024, stream));
   const std::vector<CUdeviceptr> tensors = tensors_of(other);

@@ -1,6 +1,6 @@
 // Stream-ordered pools of the program's own: of host memory, of managed memory, of another device, for other processes.
 // Each gives what it was made for, whatever else is managed.
-#include "tests/e2e/reproductions/driver/driver_program.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
@@ -17,8 +17,7 @@ void take(const char* name, CUmemAllocationType kind, CUmemLocation location, CU
   CUdeviceptr memory = 0;
   CHECK(cuMemAllocFromPoolAsync(&memory, 4 * kMiB, pool, stream));
   CHECK(cuStreamSynchronize(stream));
-  unsigned type = 0;
-  unsigned managed = 0;
+  unsigned type = 0, managed = 0;
   int device = -1;
   cuuint64_t used = 0;
   CHECK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory));

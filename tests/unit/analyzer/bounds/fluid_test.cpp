@@ -1,13 +1,10 @@
 // The linear program, what it is made of, and the fluid bound.
 #include "analyzer/bounds/fluid.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "analyzer/bounds/linear_program.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -27,19 +24,17 @@ class Fluids : public ::testing::Test {
 
 TEST_F(Fluids, AProgramWithItsSolution) {
   LinearProgram program;  // least x + y with x + 2y >= 4 and 3x + y >= 6
-  const uint32_t x = program.add_column(1);
-  const uint32_t y = program.add_column(1);
+  const uint32_t x = program.add_column(1), y = program.add_column(1);
   const uint32_t first = program.add_row(4, LinearProgram::kInfinity);
   program.set(first, x, 1);
   program.set(first, y, 2);
   const uint32_t second = program.add_row(6, LinearProgram::kInfinity);
   program.set(second, x, 3);
   program.set(second, y, 1);
-  const auto solution = program.minimise(10);
-  ASSERT_TRUE(solution.ok()) << solution.status().message();
-  EXPECT_NEAR(solution.value().objective, 2.8, 1e-6);
-  EXPECT_NEAR(solution.value().x[x], 1.6, 1e-6);
-  EXPECT_NEAR(solution.value().x[y], 1.2, 1e-6);
+  const auto solution = good(program.minimise(10));
+  EXPECT_NEAR(solution.objective, 2.8, 1e-6);
+  EXPECT_NEAR(solution.x[x], 1.6, 1e-6);
+  EXPECT_NEAR(solution.x[y], 1.2, 1e-6);
 }
 
 TEST_F(Fluids, AProgramWithoutSolutionSaysSo) {
@@ -64,9 +59,7 @@ Workload two_that_do_not_fit(const Machine& machine) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  Result<Workload> workload = make_workload(program.trace(), options);
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  return std::move(workload.value());
+  return good(make_workload(program.trace(), options));
 }
 
 Machine with_link(double out, double in) {
@@ -96,26 +89,23 @@ TEST_F(Fluids, VersionsAndTheirPeriods) {
 TEST_F(Fluids, WhatMustLeaveAndComeBackCostsBothWays) {
   const Machine machine = with_link(1e9, 2e9);
   const Workload workload = two_that_do_not_fit(machine);
-  const auto fluid = solve_fluid(workload.graph, kChunks * kChunk, machine, {});
-  ASSERT_TRUE(fluid.ok()) << fluid.status().message();
+  const auto fluid = good(solve_fluid(workload.graph, kChunks * kChunk, machine, {}));
   const double bytes = static_cast<double>(kChunks * kChunk);
-  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns), 300e6 + bytes / 1e9 * 1e9 + bytes / 2e9 * 1e9, 1e4);
+  EXPECT_NEAR(static_cast<double>(fluid.iteration_ns), 300e6 + bytes / 1e9 * 1e9 + bytes / 2e9 * 1e9, 1e4);
 }
 
 TEST_F(Fluids, HalfTheExcessCostsHalf) {
   const Machine machine = with_link(1e9, 1e9);
   const Workload workload = two_that_do_not_fit(machine);
-  const auto fluid = solve_fluid(workload.graph, 3 * kChunks * kChunk / 2, machine, {});
-  ASSERT_TRUE(fluid.ok());
-  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns), 300e6 + static_cast<double>(kChunks * kChunk), 1e4);
+  const auto fluid = good(solve_fluid(workload.graph, 3 * kChunks * kChunk / 2, machine, {}));
+  EXPECT_NEAR(static_cast<double>(fluid.iteration_ns), 300e6 + static_cast<double>(kChunks * kChunk), 1e4);
 }
 
 TEST_F(Fluids, MemoryForAllCostsNothing) {
   const Machine machine = with_link(1e9, 1e9);
   const Workload workload = two_that_do_not_fit(machine);
-  const auto fluid = solve_fluid(workload.graph, 2 * kChunks * kChunk, machine, {});
-  ASSERT_TRUE(fluid.ok());
-  EXPECT_EQ(fluid.value().iteration_ns, workload.graph.compute_ns);
+  const auto fluid = good(solve_fluid(workload.graph, 2 * kChunks * kChunk, machine, {}));
+  EXPECT_EQ(fluid.iteration_ns, workload.graph.compute_ns);
 }
 
 uint32_t call_named(const TaskGraph& graph, const std::string& name) {
@@ -148,9 +138,8 @@ TEST_F(Fluids, AChainIsRecomputedWhole) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  const Result<Workload> made = make_workload(program.trace(), options);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  const TaskGraph& graph = made.value().graph;
+  const auto made = good(make_workload(program.trace(), options));
+  const TaskGraph& graph = made.graph;
   RecomputeCandidate candidate;
   candidate.call = call_named(graph, "make h");
   candidate.before = call_named(graph, "use h");
@@ -188,16 +177,14 @@ TEST_F(Fluids, WhatIsRecomputedNeedsItsInputs) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  const Result<Workload> made = make_workload(program.trace(), options);
-  ASSERT_TRUE(made.ok()) << made.status().message();
+  const auto made = good(make_workload(program.trace(), options));
   RecomputeCandidate candidate;
-  candidate.call = call_named(made.value().graph, "make h");
-  candidate.before = call_named(made.value().graph, "use h");
-  const auto fluid = solve_fluid(made.value().graph, 2 * kChunks * kChunk, machine, {}, {candidate});
-  ASSERT_TRUE(fluid.ok()) << fluid.status().message();
+  candidate.call = call_named(made.graph, "make h");
+  candidate.before = call_named(made.graph, "use h");
+  const auto fluid = good(solve_fluid(made.graph, 2 * kChunks * kChunk, machine, {}, {candidate}));
   // 1 ms for x, which nothing can overlap, 1 for h each time, of which the second one is the link's, too.
   const double copy_ms = static_cast<double>(kChunks * kChunk) / 1e9 * 1e3;
-  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns) / 1e6, 102 + copy_ms, 0.1);
+  EXPECT_NEAR(static_cast<double>(fluid.iteration_ns) / 1e6, 102 + copy_ms, 0.1);
 }
 
 // As above, but h is made of t, which is freed and made of w: with h, t is made again.
@@ -227,26 +214,22 @@ TEST_F(Fluids, WhatRunsAgainWithItNeedsItsInputs) {
   candidate.call = call_named(made.value().graph, "make h");
   candidate.before = call_named(made.value().graph, "use h");
   candidate.others = {call_named(made.value().graph, "make t")};
-  const auto fluid = solve_fluid(made.value().graph, (2 * kChunks + 1) * kChunk, machine, {}, {candidate});
-  ASSERT_TRUE(fluid.ok()) << fluid.status().message();
+  const auto fluid = good(solve_fluid(made.value().graph, (2 * kChunks + 1) * kChunk, machine, {}, {candidate}));
   // x leaves room for one chunk: 99 of w leave while t or h is made the first time. They come back before h is used,
   // while both are made again, which takes 2 ms.
   const double copy_ms = static_cast<double>((kChunks - 1) * kChunk) / 1e9 * 1e3;
-  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns) / 1e6, 103 + copy_ms, 0.5);
+  EXPECT_NEAR(static_cast<double>(fluid.iteration_ns) / 1e6, 103 + copy_ms, 0.5);
 }
 
 TEST_F(Fluids, NoPolicyIsFaster) {
   const Machine machine = with_link(1e9, 1e9);
   const Workload workload = two_that_do_not_fit(machine);
-  const auto fluid = solve_fluid(workload.graph, kChunks * kChunk, machine, {});
-  ASSERT_TRUE(fluid.ok());
+  const auto fluid = good(solve_fluid(workload.graph, kChunks * kChunk, machine, {}));
   for (const Policy* policy : all_policies()) {
     PlanOptions options;
     options.budget_bytes = workload.reserved_bytes + kChunks * kChunk;
     options.policy = policy->name();
-    const auto plan = make_plan(workload, options);
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_GE(plan.value().predicted_ns + 10'000, fluid.value().iteration_ns) << policy->name();
+    EXPECT_GE(good(make_plan(workload, options)).predicted_ns + 10'000, fluid.iteration_ns) << policy->name();
   }
 }
 

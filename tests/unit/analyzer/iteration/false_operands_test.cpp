@@ -1,11 +1,8 @@
 // Two numbers among a kernel's parameters that look like an address: seen with cuBLAS and CUTLASS on an H200.
 #include "analyzer/iteration/false_operands.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-
 #include "analyzer/iteration/finder.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -47,8 +44,7 @@ Program training(int steps, uint64_t word) {
     const bool there = step % 2 == 1;
     const uint64_t x =
         program.builder.allocate(16 * kChunk, trace::Origin::alloc, there ? kPlace : kPlace + (uint64_t{1} << 36));
-    const std::vector<Use> two = {reads(w), updates(x)};
-    const std::vector<Use> three = {reads(w), updates(x), {x, 3, word - kPlace, 0}};
+    const std::vector<Use> two = {reads(w), updates(x)}, three = {reads(w), updates(x), {x, 3, word - kPlace, 0}};
     program.launch("gemm", there ? three : two, {uint64_t{1} << 40, kPlace, word});
     program.launch("update", {updates(w)}, {uint64_t{1} << 40});
     program.builder.free(x);
@@ -137,13 +133,10 @@ TEST(FalseOperands, AreToldByShape) {
 
 // 20 steps of a training by JAX on an H200, redacted. Its products have 0x4'03c00000 among their parameters.
 TEST(FalseOperands, HideNoIterationInARecordingOfAGpu) {
-  Result<trace::Trace> trace = trace::read_trace(REPRISE_TEST_DATA "/recordings/jax-h200.trace");
-  ASSERT_TRUE(trace.ok()) << trace.status().message();
-  EXPECT_FALSE(find_iteration(make_call_stream(trace.value())).ok());
-  EXPECT_GT(drop_false_operands(&trace.value()), 0u);
-  const Result<Iteration> found = find_iteration(make_call_stream(trace.value()));
-  ASSERT_TRUE(found.ok()) << found.status().message();
-  EXPECT_EQ(found.value().call_count, 1338u) << "of two steps";
+  auto trace = good(trace::read_trace(REPRISE_TEST_DATA "/recordings/jax-h200.trace"));
+  EXPECT_FALSE(find_iteration(make_call_stream(trace)).ok());
+  EXPECT_GT(drop_false_operands(&trace), 0u);
+  EXPECT_EQ(good(find_iteration(make_call_stream(trace))).call_count, 1338u) << "of two steps";
 }
 
 // Each launch is signed as the replay signs it, which finds no operand there.

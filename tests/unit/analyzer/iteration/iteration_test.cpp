@@ -1,10 +1,9 @@
 // What counts as an iteration, and what does not.
-#include <gtest/gtest.h>
-
 #include "analyzer/iteration/finder.h"
 #include "analyzer/iteration/loop_calls.h"
 #include "analyzer/iteration/stretch.h"
 #include "analyzer/taskgraph/graph.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 #include "tests/unit/analyzer/iteration/found.h"
 
@@ -21,30 +20,26 @@ TEST(Iteration, EqualLayersAreNotIterations) {
   for (int step = 0; step < 3; ++step) {
     for (const uint64_t w : weights) program.launch("layer", {reads(w), updates(x)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 24u);
-  EXPECT_EQ(iteration.value().occurrences, 3u);
+  const auto iteration = good(find(program.trace()));
+  EXPECT_EQ(iteration.call_count, 24u);
+  EXPECT_EQ(iteration.occurrences, 3u);
 }
 
 // Batches are slices of what stays on the device; the one of step 2 is that of step 1 again. What moved in any of the
 // recorded steps moves in the plan, and may be written in any part.
 TEST(Iteration, PartsOfTensorsMayMove) {
   TraceBuilder program;
-  const uint64_t data = program.allocate(8 * kChunk);
-  const uint64_t batch = program.allocate(4 * kChunk);
+  const uint64_t data = program.allocate(8 * kChunk), batch = program.allocate(4 * kChunk);
   for (const uint64_t step : std::vector<uint64_t>{0, 1, 1, 2}) {
     program.launch("take",
                    {{data, trace::kAccessRead, step * kChunk, 0}, {batch, trace::kAccessWrite, kChunk, kChunk}});
     program.launch("put", {reads(batch), {data, trace::kAccessWrite, step * kChunk, kChunk}});
   }
   const CallStream stream = make_call_stream(program.trace());
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 2u);
-  EXPECT_TRUE(iteration.value().parts_move);
-  const TaskGraph graph =
-      build_task_graph(stream, iteration.value(), kChunk, {}, plan::Safety::trusted, nullptr).value();
+  const auto iteration = good(find(program.trace()));
+  EXPECT_EQ(iteration.call_count, 2u);
+  EXPECT_TRUE(iteration.parts_move);
+  const TaskGraph graph = build_task_graph(stream, iteration, kChunk, {}, plan::Safety::trusted, nullptr).value();
   const plan::OpAccess& taken = graph.calls[0].call.accesses[0];
   EXPECT_TRUE(moves(taken));
   EXPECT_EQ(taken.offset, 0u);
@@ -60,16 +55,14 @@ TEST(Iteration, PartsOfTensorsMayMove) {
 // Where a whole step repeats, its layers, in one block of weights, are no iterations.
 TEST(Iteration, PartsOfOneBlockAreNoIterations) {
   TraceBuilder program;
-  const uint64_t weights = program.allocate(8 * kChunk);
-  const uint64_t x = program.allocate(kChunk);
+  const uint64_t weights = program.allocate(8 * kChunk), x = program.allocate(kChunk);
   for (int step = 0; step < 3; ++step) {
     for (uint64_t i = 0; i < 8; ++i)
       program.launch("layer", {{weights, trace::kAccessRead, i * kChunk, 0}, updates(x)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 8u);
-  EXPECT_FALSE(iteration.value().parts_move);
+  const auto iteration = good(find(program.trace()));
+  EXPECT_EQ(iteration.call_count, 8u);
+  EXPECT_FALSE(iteration.parts_move);
 }
 
 // The same weights in every time step, and what each step keeps is freed on the way back.
@@ -88,9 +81,7 @@ TEST(Iteration, TimeStepsThatPileUpMemoryAreNotIterations) {
       states.pop_back();
     }
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 40u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 40u);
 }
 
 TEST(Iteration, PrologueOtherPhasesAndAnIncompleteTailAreTolerated) {
@@ -106,11 +97,10 @@ TEST(Iteration, PrologueOtherPhasesAndAnIncompleteTailAreTolerated) {
   for (int i = 0; i < 3; ++i) program.launch("evaluate", {reads(w)});
   for (int i = 0; i < 3; ++i) train(6);
   train(4);
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 8u);
-  EXPECT_EQ(iteration.value().occurrences, 6u);
-  EXPECT_LT(iteration.value().coverage, 1.0);
+  const auto iteration = good(find(program.trace()));
+  EXPECT_EQ(iteration.call_count, 8u);
+  EXPECT_EQ(iteration.occurrences, 6u);
+  EXPECT_LT(iteration.coverage, 1.0);
 }
 
 TEST(Iteration, ALoopOfWhatTakesNoTimeIsOne) {
@@ -121,9 +111,7 @@ TEST(Iteration, ALoopOfWhatTakesNoTimeIsOne) {
     program.launch("first", {updates(w)}, 0);
     program.launch("second", {updates(w)}, 0);
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 2u);
 }
 
 // The op at `index` is missing, as after a buffer that was full.
@@ -169,14 +157,12 @@ TEST(Iteration, IsNotMadeOfWhatIsLeftWhenRecordsAreMissingEverywhere) {
   for (const size_t lost : {23u, 18u, 13u, 8u, 3u}) lose(&trace, lost);
   const Result<Iteration> iteration = find(trace);
   ASSERT_FALSE(iteration.ok());
-  EXPECT_NE(iteration.status().message().find("5 records are missing in 5 places"), std::string::npos)
-      << iteration.status().message();
+  EXPECT_TRUE(has(iteration.status().message(), "5 records are missing in 5 places"));
 }
 
 TEST(Iteration, GradientAccumulationIsOneIteration) {
   TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  const uint64_t g = program.allocate(kChunk);
+  const uint64_t w = program.allocate(kChunk), g = program.allocate(kChunk);
   for (int step = 0; step < 3; ++step) {
     for (int micro = 0; micro < 4; ++micro) {
       program.launch("forward", {reads(w)});
@@ -184,17 +170,14 @@ TEST(Iteration, GradientAccumulationIsOneIteration) {
     }
     for (int i = 0; i < 3; ++i) program.launch("update", {updates(w), updates(g)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 11u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 11u);
 }
 
 TEST(Iteration, OneIsNotEnough) {
   const Result<Iteration> iteration = find(train_chain(4, kChunk, 1));
   ASSERT_FALSE(iteration.ok());
   EXPECT_EQ(iteration.status().code(), StatusCode::not_found);
-  EXPECT_NE(iteration.status().message().find("at least three equal iterations"), std::string::npos)
-      << iteration.status().message();
+  EXPECT_TRUE(has(iteration.status().message(), "at least three equal iterations"));
   EXPECT_FALSE(find(TraceBuilder().trace()).ok());
 }
 
@@ -214,21 +197,17 @@ TEST(Iteration, ATensorMayTakeOverFromItsPredecessor) {
     program.free(a);
   }
   const trace::Trace& trace = program.trace();
-  const Result<Iteration> iteration = find(trace);
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 14u);
+  const auto iteration = good(find(trace));
+  EXPECT_EQ(iteration.call_count, 14u);
   const CallStream stream = make_call_stream(trace);
-  const Result<TaskGraph> graph = build_task_graph(stream, iteration.value(), kChunk, Machine{});
-  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const auto graph = good(build_task_graph(stream, iteration, kChunk, Machine{}));
   // The weight and the loss that is there at the start; of the two in between one is an ordinary transient tensor.
-  int persistent = 0;
-  int handovers = 0;
-  for (const plan::Tensor& tensor : graph.value().tensors) persistent += is_persistent(tensor) ? 1 : 0;
-  for (const GraphCall& call : graph.value().calls)
-    handovers += call.call.kind == plan::CallKind::allocate_handover ? 1 : 0;
+  int persistent = 0, handovers = 0;
+  for (const plan::Tensor& tensor : graph.tensors) persistent += is_persistent(tensor) ? 1 : 0;
+  for (const GraphCall& call : graph.calls) handovers += call.call.kind == plan::CallKind::allocate_handover ? 1 : 0;
   EXPECT_EQ(persistent, 2);
   EXPECT_EQ(handovers, 1);
-  EXPECT_EQ(graph.value().peak_bytes, 5 * kChunk);
+  EXPECT_EQ(graph.peak_bytes, 5 * kChunk);
 }
 
 // A step whose loss is handed over: two of them take turns.
@@ -256,13 +235,11 @@ TEST(Iteration, ALoopOfSetUpWorkIsNotTheIteration) {
       if (!behind) setup();
       for (int step = 0; step < 6; ++step) train_with_loss(program, w, &loss, 1'000'000);
       if (behind) setup();
-      const Result<Iteration> iteration = find(program.trace());
-      ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-      EXPECT_EQ(iteration.value().call_count, 14u) << turns;
-      EXPECT_TRUE(iteration.value().timed);
-      EXPECT_GT(iteration.value().coverage, 0.6);
-      EXPECT_NE(covered(iteration.value()).find(" % of the recorded device time"), std::string::npos)
-          << covered(iteration.value());
+      const auto iteration = good(find(program.trace()));
+      EXPECT_EQ(iteration.call_count, 14u) << turns;
+      EXPECT_TRUE(iteration.timed);
+      EXPECT_GT(iteration.coverage, 0.6);
+      EXPECT_TRUE(has(covered(iteration), " % of the recorded device time"));
     }
   }
 }
@@ -275,10 +252,9 @@ TEST(Iteration, CallsCountWhereNoTimesWereRecorded) {
     uint64_t loss = 0;
     for (int i = 0; i < turns; ++i) program.launch("fill", {updates(w)}, 0);
     for (int step = 0; step < 6; ++step) train_with_loss(program, w, &loss, 0);
-    const Result<Iteration> iteration = find(program.trace());
-    ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-    EXPECT_FALSE(iteration.value().timed);
-    EXPECT_EQ(iteration.value().call_count, turns == 4 ? 14u : 1u);
+    const auto iteration = good(find(program.trace()));
+    EXPECT_FALSE(iteration.timed);
+    EXPECT_EQ(iteration.call_count, turns == 4 ? 14u : 1u);
   }
 }
 
@@ -291,9 +267,7 @@ TEST(Iteration, TimesThatAreMissingAreThoseOfTheSameKernel) {
     program.launch("first", {updates(w)}, step == 0 ? 100'000 : 0);
     program.launch("second", {updates(w)}, step == 0 ? 100'000 : 0);
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 2u);
 }
 
 // Where two tensors take turns, the iteration is two steps, and three that are equal are enough. The first
@@ -327,10 +301,9 @@ TEST(Iteration, ThreeEqualStepsAreEnoughWhereTwoTakeTurns) {
     EXPECT_EQ(found.value().call_count, 2u * static_cast<uint32_t>(3 + 2 * layers));
     const trace::Trace& trace = program.trace();
     const CallStream stream = make_call_stream(trace);
-    const Result<TaskGraph> graph = build_task_graph(stream, found.value(), kChunk, Machine{});
-    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    const auto graph = good(build_task_graph(stream, found.value(), kChunk, Machine{}));
     int persistent = 0;
-    for (const plan::Tensor& tensor : graph.value().tensors) persistent += is_persistent(tensor) ? 1 : 0;
+    for (const plan::Tensor& tensor : graph.tensors) persistent += is_persistent(tensor) ? 1 : 0;
     EXPECT_EQ(persistent, 2 * layers + 1);
   }
 }
@@ -344,7 +317,7 @@ TEST(Iteration, GrowingMemoryIsNamed) {
   }
   const Result<Iteration> iteration = find(program.trace());
   ASSERT_FALSE(iteration.ok());
-  EXPECT_NE(iteration.status().message().find("grows"), std::string::npos) << iteration.status().message();
+  EXPECT_TRUE(has(iteration.status().message(), "grows"));
 }
 
 TEST(Iteration, MarksWin) {
@@ -355,14 +328,11 @@ TEST(Iteration, MarksWin) {
     for (int j = 0; j < 4; ++j) program.launch("step", {updates(w)});
   }
   program.mark("iteration");
-  const Result<Iteration> marked = find(program.trace());
-  ASSERT_TRUE(marked.ok()) << marked.status().message();
-  EXPECT_TRUE(marked.value().marked);
-  EXPECT_EQ(marked.value().call_count, 4u);
-  EXPECT_EQ(marked.value().occurrences, 3u);
-  const Result<Iteration> searched = find(program.trace(), "another name");
-  ASSERT_TRUE(searched.ok());
-  EXPECT_EQ(searched.value().call_count, 1u);
+  const auto marked = good(find(program.trace()));
+  EXPECT_TRUE(marked.marked);
+  EXPECT_EQ(marked.call_count, 4u);
+  EXPECT_EQ(marked.occurrences, 3u);
+  EXPECT_EQ(good(find(program.trace(), "another name")).call_count, 1u);
 }
 
 TEST(Iteration, RangesCountWhereTheyBegin) {
@@ -374,9 +344,7 @@ TEST(Iteration, RangesCountWhereTheyBegin) {
     program.mark("iteration", 0);
     program.launch("between", {updates(w)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(iteration.value().call_count, 5u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 5u);
 }
 
 TEST(Iteration, MarkedIterationsThatDifferAreRefused) {
@@ -388,7 +356,7 @@ TEST(Iteration, MarkedIterationsThatDifferAreRefused) {
   }
   const Result<Iteration> iteration = find(program.trace());
   ASSERT_FALSE(iteration.ok());
-  EXPECT_NE(iteration.status().message().find("number of calls"), std::string::npos) << iteration.status().message();
+  EXPECT_TRUE(has(iteration.status().message(), "number of calls"));
 }
 
 // Which buffer of memory that is never moved an op uses may change from iteration to iteration.
@@ -401,9 +369,7 @@ TEST(Iteration, StagingBuffersMayAlternate) {
     program.op(trace::OpKind::copy_host_to_device, "", {reads(pinned[i % 2]), writes(w)}, 1000, 0, kChunk);
     program.launch("step", {updates(w)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 2u);
 }
 
 TEST(Iteration, FailedOpsAreLeftOut) {
@@ -414,10 +380,9 @@ TEST(Iteration, FailedOpsAreLeftOut) {
     if (i == 1) program.op(trace::OpKind::launch, "refused", {updates(w)}, 0, trace::kOpFailed, 0);
     program.launch("other", {updates(w)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(iteration.value().call_count, 2u);
-  EXPECT_EQ(iteration.value().occurrences, 4u);
+  const auto iteration = good(find(program.trace()));
+  EXPECT_EQ(iteration.call_count, 2u);
+  EXPECT_EQ(iteration.occurrences, 4u);
 }
 
 // Evaluations, with iterations of a plan in between, which are not recorded.
@@ -428,10 +393,9 @@ TEST(Iteration, MayBeginWhereTheRecordingPaused) {
     program.pause(true);
     for (const char* kernel : {"one", "two", "three"}) program.launch(kernel, {updates(w)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 3u);
-  EXPECT_EQ(first_op(program.trace(), iteration.value()), "one");
+  const auto iteration = good(find(program.trace()));
+  EXPECT_EQ(iteration.call_count, 3u);
+  EXPECT_EQ(first_op(program.trace(), iteration), "one");
 }
 
 TEST(Iteration, KnowsWhatPlansHaveHandedOverMeanwhile) {
@@ -447,14 +411,12 @@ TEST(Iteration, KnowsWhatPlansHaveHandedOverMeanwhile) {
   }
   const CallStream stream = make_call_stream(program.trace());
   EXPECT_EQ(stream.size(), 2u + 3 * 2);
-  const Result<Iteration> iteration = find_iteration(stream);
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 2u);
-  const Result<TaskGraph> graph = build_task_graph(stream, iteration.value(), kChunk, Machine{});
-  ASSERT_TRUE(graph.ok()) << graph.status().message();
-  EXPECT_EQ(graph.value().tensors.size(), 2u);
-  EXPECT_EQ(graph.value().calls[0].call.accesses.size(), 2u);
-  EXPECT_EQ(graph.value().foreign_count, 1u) << "unknown host memory alone";
+  const auto iteration = good(find_iteration(stream));
+  EXPECT_EQ(iteration.call_count, 2u);
+  const auto graph = good(build_task_graph(stream, iteration, kChunk, Machine{}));
+  EXPECT_EQ(graph.tensors.size(), 2u);
+  EXPECT_EQ(graph.calls[0].call.accesses.size(), 2u);
+  EXPECT_EQ(graph.foreign_count, 1u) << "unknown host memory alone";
 }
 
 TEST(Iteration, HasNoPauseInTheMiddle) {
@@ -479,8 +441,7 @@ TEST(Iteration, DoesNotReachOverAPauseOfUnknownCalls) {
 
 TEST(Iteration, OfAStretchIsNotThatOfWhatCameBefore) {
   TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  const uint64_t gone = program.allocate(2 * kChunk);
+  const uint64_t w = program.allocate(kChunk), gone = program.allocate(2 * kChunk);
   for (int i = 0; i < 20; ++i) program.launch("train", {updates(w), updates(gone)});
   program.free(gone);
   const uint64_t from = program.next_sequence();
@@ -491,9 +452,7 @@ TEST(Iteration, OfAStretchIsNotThatOfWhatCameBefore) {
   }
   EXPECT_EQ(first_op(program.trace(), find(program.trace()).value()), "train");
   const trace::Trace rest = stretch_from(program.trace(), from);
-  const Result<Iteration> iteration = find(rest);
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_EQ(good(find(rest)).call_count, 2u);
   const CallStream stream = make_call_stream(rest);
   EXPECT_EQ(stream.spans.size(), 2u) << "what is alive";
   EXPECT_EQ(stream.live_bytes.back(), 4 * kChunk);
@@ -515,8 +474,7 @@ TEST(Iteration, HasAsManyCallsAsAreAskedFor) {
 TEST(Iteration, IsTheOneThatIsAskedFor) {
   for (const int batches : {2, 3, 5}) {
     TraceBuilder program;
-    const uint64_t w = program.allocate(kChunk);
-    const uint64_t out = program.allocate(kChunk);
+    const uint64_t w = program.allocate(kChunk), out = program.allocate(kChunk);
     for (int round = 0; round < 2; ++round) {
       for (int i = 0; i < 3; ++i) {
         program.launch("forward", {reads(w)}, 500'000);
@@ -540,8 +498,7 @@ TEST(Iteration, IsTheOneThatIsAskedFor) {
       }
       return loop;
     };
-    const Result<Iteration> most = find(program.trace());
-    ASSERT_TRUE(most.ok());
+    ASSERT_TRUE(find(program.trace()).ok());
     for (const std::vector<std::string>& names :
          std::vector<std::vector<std::string>>{{"forward", "evaluate"}, {"forward", "backward"}}) {
       const Result<Iteration> found = find_loop(stream, kDefaultMark, ask(names));
@@ -564,12 +521,9 @@ TEST(Iteration, AnAllocationThatIsRecordedTwiceIsOne) {
 
 TEST(Iteration, AnotherTensorIsAnotherCall) {
   TraceBuilder program;
-  const uint64_t a = program.allocate(kChunk);
-  const uint64_t b = program.allocate(kChunk);
+  const uint64_t a = program.allocate(kChunk), b = program.allocate(kChunk);
   for (int i = 0; i < 8; ++i) program.launch("step", {updates(i % 2 == 0 ? a : b)});
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_EQ(good(find(program.trace())).call_count, 2u);
 }
 
 }  // namespace

@@ -1,10 +1,6 @@
 // What is said where a program has no iteration.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "analyzer/iteration/finder.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -24,17 +20,17 @@ TEST(NoIteration, WhyIsSaidOfMostOfTheProgram) {
   for (int i = 0; i < 3; ++i) uses.push_back(updates(once.allocate(kChunk)));
   once.launch("add", uses);
   for (const Use& use : uses) once.free(use.allocation);
-  EXPECT_NE(why(once.trace()).find("happens only once"), std::string::npos) << why(once.trace());
+  EXPECT_TRUE(has(why(once.trace()), "happens only once"));
   TraceBuilder refused;  // at its first launch, say
   for (int i = 0; i < 3; ++i) refused.allocate(kChunk);
-  EXPECT_NE(why(refused.trace()).find("happens only once"), std::string::npos) << why(refused.trace());
+  EXPECT_TRUE(has(why(refused.trace()), "happens only once"));
   TraceBuilder grows;
   for (int step = 0; step < 6; ++step) {
     const uint64_t kept = grows.allocate(kChunk);
     grows.launch("first", {updates(kept)});
     grows.launch("second", {reads(kept)});
   }
-  EXPECT_NE(why(grows.trace()).find("memory grows or changes"), std::string::npos) << why(grows.trace());
+  EXPECT_TRUE(has(why(grows.trace()), "memory grows or changes"));
 }
 
 // A program that is far ahead of its device: of what repeats, nothing is done yet when the planner is asked.
@@ -50,9 +46,7 @@ TEST(NoIteration, WorkThatIsNotDoneYetCountsAsOtherWorkOfItsKindDoes) {
     program.launch("sum", {reads(weights[0]), updates(weights[1])}, 0);
   }
   const CallStream stream = make_call_stream(program.trace());
-  const Result<Iteration> iteration = find_iteration(stream, kDefaultMark, 1);
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_GT(iteration.value().coverage, 0.8);
+  EXPECT_GT(good(find_iteration(stream, kDefaultMark, 1)).coverage, 0.8);
 }
 
 // A busy host, or another program on the device, keeps a kernel waiting now and then.
@@ -66,9 +60,7 @@ TEST(NoIteration, AKernelThatTookLongOnceOutweighsNoLoop) {
     program.launch("sum", {updates(weight)}, 1000);
   }
   const CallStream stream = make_call_stream(program.trace());
-  const Result<Iteration> iteration = find_iteration(stream);
-  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
-  EXPECT_GT(iteration.value().coverage, 0.8);
+  EXPECT_GT(good(find_iteration(stream)).coverage, 0.8);
 }
 
 // Each step frees what it has made in another order, whether sizes tell its tensors apart or not.
@@ -87,7 +79,7 @@ TEST(NoIteration, WorkThatRepeatsBetweenOtherFreesIsToldFromWhatHappensOnce) {
         made.erase(made.begin() + static_cast<std::ptrdiff_t>(next));
       }
     }
-    EXPECT_NE(why(program.trace()).find("in another order each time"), std::string::npos) << why(program.trace());
+    EXPECT_TRUE(has(why(program.trace()), "in another order each time"));
   }
 }
 

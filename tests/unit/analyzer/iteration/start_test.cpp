@@ -1,7 +1,6 @@
 // Where in what repeats an iteration starts.
-#include <gtest/gtest.h>
-
 #include "analyzer/iteration/finder.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 #include "tests/unit/analyzer/iteration/found.h"
 
@@ -20,9 +19,7 @@ TEST(IterationStart, StartsWhereLeastIsAlive) {
     program.free(a);
   }
   // The start has nothing transient alive; "middle" comes first among those points, for the run begins with it.
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(first_op(program.trace(), iteration.value()), "middle");
+  EXPECT_EQ(first_op(program.trace(), good(find(program.trace()))), "middle");
 }
 
 // What repeats begins where the most is alive: the place with the least has not come often enough to start there.
@@ -44,15 +41,13 @@ TEST(IterationStart, ThatCouldStartWhereLessIsAliveSoonIsEarly) {
   begin("fill");
   end();
   begin("fill");
-  const Result<Iteration> early = find(program.trace());
-  ASSERT_TRUE(early.ok()) << early.status().message();
-  EXPECT_EQ(first_op(program.trace(), early.value()), "much");
-  EXPECT_TRUE(early.value().early);
+  const auto early = good(find(program.trace()));
+  EXPECT_EQ(first_op(program.trace(), early), "much");
+  EXPECT_TRUE(early.early);
   end();
-  const Result<Iteration> later = find(program.trace());
-  ASSERT_TRUE(later.ok()) << later.status().message();
-  EXPECT_EQ(first_op(program.trace(), later.value()), "little");
-  EXPECT_FALSE(later.value().early);
+  const auto later = good(find(program.trace()));
+  EXPECT_EQ(first_op(program.trace(), later), "little");
+  EXPECT_FALSE(later.early);
 }
 
 TEST(IterationStart, PrefersToStartBehindAWait) {
@@ -63,9 +58,7 @@ TEST(IterationStart, PrefersToStartBehindAWait) {
     program.synchronize();
     program.launch("first half", {updates(w)});
   }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(first_op(program.trace(), iteration.value()), "first half");
+  EXPECT_EQ(first_op(program.trace(), good(find(program.trace()))), "first half");
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
 // Homes, remaps, the slab, groups.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
-
 #include "analyzer/base/groups.h"
 #include "analyzer/placement/layout.h"
 #include "analyzer/placement/pool.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -195,10 +191,7 @@ TEST(Slab, SharesBytesOfTensorsThatDoNotMeet) {
     graph.calls.emplace_back().call.kind = kind;
     graph.calls.back().call.tensor = tensor;
   };
-  const uint32_t a = add(1000);
-  const uint32_t b = add(100);
-  const uint32_t c = add(512);
-  const uint32_t d = add(1000);
+  const uint32_t a = add(1000), b = add(100), c = add(512), d = add(1000);
   call(a, plan::CallKind::allocate);
   call(b, plan::CallKind::allocate);
   call(a, plan::CallKind::free);

@@ -1,18 +1,10 @@
 // The plan file: what is written is read back, anything else is refused.
 #include "analyzer/plan/plan.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <random>
-
 #include "analyzer/plan/codec.h"
 #include "analyzer/plan/enforced.h"
 #include "preload/trace/signature.h"
+#include "tests/support/test.h"
 
 namespace reprise::plan {
 namespace {
@@ -76,21 +68,18 @@ TEST(Plan, KeepsEveryFieldThroughItsBinaryForm) {
   const Plan plan = small_plan();
   ASSERT_TRUE(check_structure(plan).ok()) << check_structure(plan).message();
   const std::string bytes = serialize(plan);
-  const Result<Plan> again = deserialize(bytes);
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(serialize(again.value()), bytes);
-  EXPECT_EQ(to_text(again.value()), to_text(plan));
-  EXPECT_EQ(again.value().calls[1].accesses[1].size, 32u);
-  EXPECT_EQ(again.value().vertices[0].predecessors[0].distance, 1);
+  const auto again = good(deserialize(bytes));
+  EXPECT_EQ(serialize(again), bytes);
+  EXPECT_EQ(to_text(again), to_text(plan));
+  EXPECT_EQ(again.calls[1].accesses[1].size, 32u);
+  EXPECT_EQ(again.vertices[0].predecessors[0].distance, 1);
 }
 
 TEST(Plan, SaysWhichLinkItWasMadeFor) {
   Plan plan = small_plan();
   plan.link = {"h200", false, 55'000'000'000, 50'000'000'000, 9'000, 70'000};
-  const Result<Plan> again = deserialize(serialize(plan));
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(again.value().link, plan.link);
-  EXPECT_NE(to_text(plan).find("link machine=h200 assumed=0 h2d=55000000000 d2h=50000000000"), std::string::npos);
+  EXPECT_EQ(good(deserialize(serialize(plan))).link, plan.link);
+  EXPECT_TRUE(has(to_text(plan), "link machine=h200 assumed=0 h2d=55000000000 d2h=50000000000"));
 }
 
 // What its iterations do not use of a larger budget; where that holds everything, no plan is of use.
@@ -114,23 +103,19 @@ TEST(Plan, SaysWhichSafetyItWasMadeFor) {
   for (const Safety safety : {Safety::strict, Safety::audited, Safety::trusted}) {
     Plan plan = small_plan();
     plan.safety = safety;
-    const Result<Plan> again = deserialize(serialize(plan));
-    ASSERT_TRUE(again.ok()) << again.status().message();
-    EXPECT_EQ(again.value().safety, safety);
-    EXPECT_NE(to_text(plan).find(std::string(" safety=") + name_of(safety) + " "), std::string::npos) << to_text(plan);
+    EXPECT_EQ(good(deserialize(serialize(plan))).safety, safety);
+    EXPECT_TRUE(has(to_text(plan), std::string(" safety=") + name_of(safety) + " "));
     for (const Safety run : {Safety::strict, Safety::audited, Safety::trusted}) {
       const std::string other = made_for_another(plan, run);
       EXPECT_EQ(other.empty(), run == safety) << other;
       if (!other.empty()) {
-        EXPECT_NE(other.find(std::string("--safety ") + name_of(safety) + " and is followed with " + name_of(run)),
-                  std::string::npos)
-            << other;
+        EXPECT_TRUE(has(other, std::string("--safety ") + name_of(safety) + " and is followed with " + name_of(run)));
       }
     }
   }
   Plan unknown = small_plan();
   unknown.safety = static_cast<Safety>(3);
-  EXPECT_NE(check_structure(unknown).message().find("no known safety"), std::string::npos);
+  EXPECT_TRUE(has(check_structure(unknown).message(), "no known safety"));
 }
 
 // What a name has in it breaks no line of the text form.
@@ -147,12 +132,10 @@ TEST(Plan, SeveralDevicesShareOneNumberOfChunks) {
   ASSERT_TRUE(check_structure(plan).ok()) << check_structure(plan).message();
   EXPECT_EQ(device_count(plan), 2u);
   EXPECT_EQ(device_count(small_plan()), 1u);
-  const Result<Plan> again = deserialize(serialize(plan));
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(to_text(again.value()), to_text(plan));
-  EXPECT_NE(to_text(plan).find("devices 2, their chunks: 2 1\n"), std::string::npos) << to_text(plan);
-  EXPECT_NE(to_text(plan).find("home=1 device=1\n"), std::string::npos) << to_text(plan);
-  EXPECT_EQ(to_text(small_plan()).find("device"), std::string::npos);
+  EXPECT_EQ(to_text(good(deserialize(serialize(plan)))), to_text(plan));
+  EXPECT_TRUE(has(to_text(plan), "devices 2, their chunks: 2 1\n"));
+  EXPECT_TRUE(has(to_text(plan), "home=1 device=1\n"));
+  EXPECT_FALSE(has(to_text(small_plan()), "device"));
 }
 
 TEST(Plan, StructureCheckKeepsDevicesApart) {
@@ -182,8 +165,7 @@ TEST(Plan, StructureCheckKeepsDevicesApart) {
   for (const Case& item : cases) {
     Plan plan = two_devices();
     item.breaks(plan);
-    const Status status = check_structure(plan);
-    EXPECT_NE(status.message().find(item.says), std::string::npos) << status.message() << " | " << item.says;
+    EXPECT_TRUE(has(check_structure(plan).message(), item.says)) << " | " << item.says;
   }
 }
 
@@ -270,7 +252,7 @@ TEST(Plan, StructureCheckNamesWhatIsWrong) {
     item.breaks(plan);
     const Status status = check_structure(plan);
     EXPECT_EQ(status.code(), StatusCode::corrupt) << item.says;
-    EXPECT_NE(status.message().find(item.says), std::string::npos) << status.message() << " | " << item.says;
+    EXPECT_TRUE(has(status.message(), item.says)) << " | " << item.says;
     EXPECT_FALSE(deserialize(serialize(plan)).ok()) << item.says;
   }
 }
@@ -292,9 +274,7 @@ TEST(Plan, IsReplacedInOneStepAndReadBack) {
   const std::string path = temporary_path("plan_test");
   std::ofstream(path) << "an older file";
   ASSERT_TRUE(write_plan(small_plan(), path).ok());
-  const Result<Plan> plan = read_plan(path);
-  ASSERT_TRUE(plan.ok()) << plan.status().message();
-  EXPECT_EQ(to_text(plan.value()), to_text(small_plan()));
+  EXPECT_EQ(to_text(good(read_plan(path))), to_text(small_plan()));
   EXPECT_FALSE(std::filesystem::exists(path + "." + std::to_string(::getpid()) + ".tmp"));
   std::filesystem::remove(path);
 }
@@ -302,7 +282,7 @@ TEST(Plan, IsReplacedInOneStepAndReadBack) {
 TEST(Plan, FileErrorsSayWhichFile) {
   const std::string missing = temporary_path("no_such_plan");
   EXPECT_EQ(read_plan(missing).status().code(), StatusCode::not_found);
-  EXPECT_NE(read_plan(missing).status().message().find(missing), std::string::npos);
+  EXPECT_TRUE(has(read_plan(missing).status().message(), missing));
   EXPECT_EQ(write_plan(small_plan(), missing + "/plan").code(), StatusCode::io_error);
   EXPECT_FALSE(read_plan("/").ok());
   const std::string foreign = temporary_path("foreign");
@@ -313,10 +293,10 @@ TEST(Plan, FileErrorsSayWhichFile) {
 
 TEST(Plan, TextHasOneLinePerItem) {
   const std::string text = to_text(small_plan());
-  EXPECT_NE(text.find("tensor 0 size=3145728 allocation=7 chunks=2 persistent home=0\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("tensor 2 size=100 allocation=10 chunks=0 transient 3..4 slab@512\n"), std::string::npos);
-  EXPECT_NE(text.find("vertex 0 reload tensor=0 0..0 acquire=0@0 3':data\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("order 0 1 3 2 4\n"), std::string::npos);
+  EXPECT_TRUE(has(text, "tensor 0 size=3145728 allocation=7 chunks=2 persistent home=0\n"));
+  EXPECT_TRUE(has(text, "tensor 2 size=100 allocation=10 chunks=0 transient 3..4 slab@512\n"));
+  EXPECT_TRUE(has(text, "vertex 0 reload tensor=0 0..0 acquire=0@0 3':data\n"));
+  EXPECT_TRUE(has(text, "order 0 1 3 2 4\n"));
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // The largest call of a whole recording, by what a run on demand needs for it.
 #include "analyzer/planner/elsewhere.h"
 
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -16,8 +15,7 @@ using testing::writes;
 
 TEST(LargestCall, IsThatOfAllCallsAndCountsEachAllocationOnce) {
   TraceBuilder program;
-  const uint64_t a = program.allocate(kChunk + 1);
-  const uint64_t b = program.allocate(3 * kChunk);
+  const uint64_t a = program.allocate(kChunk + 1), b = program.allocate(3 * kChunk);
   program.launch("both", {reads(a), writes(b)});
   program.launch("twice", {updates(b), reads(b)});
   const LargestCall largest = largest_call(program.trace(), kChunk);
@@ -28,8 +26,7 @@ TEST(LargestCall, IsThatOfAllCallsAndCountsEachAllocationOnce) {
 // Two share the first block, the third begins the second one.
 TEST(LargestCall, SmallAllocationsShareChunks) {
   TraceBuilder program;
-  const uint64_t a = program.allocate(kChunk / 4);
-  const uint64_t b = program.allocate(kChunk / 3);
+  const uint64_t a = program.allocate(kChunk / 4), b = program.allocate(kChunk / 3);
   const uint64_t c = program.allocate(kChunk / 2 - 512);
   program.launch("shared", {reads(a), reads(b)});
   EXPECT_EQ(largest_call(program.trace(), kChunk).bytes, kChunk);
@@ -40,8 +37,7 @@ TEST(LargestCall, SmallAllocationsShareChunks) {
 
 TEST(LargestCall, AnOpaqueCallWorksOnWhatIsAlive) {
   TraceBuilder program;
-  const uint64_t a = program.allocate(kChunk);
-  const uint64_t gone = program.allocate(7 * kChunk);
+  const uint64_t a = program.allocate(kChunk), gone = program.allocate(7 * kChunk);
   program.free(gone);
   program.allocate(2 * kChunk);
   program.op(trace::OpKind::other, "", {reads(a)}, 0, trace::kOpOpaque, 0);

@@ -1,13 +1,9 @@
 // Homes by trial, and the critical path that they are sought along.
 #include "analyzer/planner/home_search.h"
 
-#include <gtest/gtest.h>
-
-#include <random>
-#include <set>
-
 #include "analyzer/policies/policy.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -58,8 +54,7 @@ void expect_disjoint(const PlanCandidate& candidate, uint32_t calls) {
 }
 
 TEST(HomeSearch, FindsFasterHomesAndKeepsTheSchedule) {
-  uint32_t faster = 0;
-  uint32_t placed = 0;
+  uint32_t faster = 0, placed = 0;
   for (uint32_t seed = 0; seed < 40; ++seed) {
     const TaskGraph graph = random_program(seed);
     const Machine machine = slow_link(graph);

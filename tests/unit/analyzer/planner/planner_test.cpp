@@ -2,11 +2,11 @@
 #include "analyzer/planner/planner.h"
 
 #include <fmt/core.h>
-#include <gtest/gtest.h>
 
 #include "analyzer/verify/verify.h"
 #include "preload/base/readable.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -30,8 +30,7 @@ TEST(Planner, OneCallOrNextToNothingIsNoIteration) {
   };
   const std::string once =
       " times, 0 % of the recorded device time; most of what it does happens only once; at least three equal "
-      "iterations "
-      "must be recorded";
+      "iterations must be recorded";
   const std::string one = "what repeats is one call, in which nothing can move, ";
   EXPECT_EQ(why({"a"}, 3, 1'000'000), "no iteration found in 44 calls: " + one + "3" + once);
   EXPECT_EQ(why({"a", "b"}, 4, 1'000'000), "no iteration found in 49 calls: what repeats are 2 calls, 4" + once);
@@ -57,12 +56,11 @@ TEST(Planner, MovesNothingWhenEverythingFits) {
   const trace::Trace trace = train_chain(6, 4 * kChunk, 3);
   PlanOptions options;
   options.budget_fraction = 1.0;
-  const Result<plan::Plan> plan = make_plan(trace, options);
-  ASSERT_TRUE(plan.ok()) << plan.status().message();
-  EXPECT_EQ(plan.value().offload_bytes, 0u);
-  EXPECT_EQ(plan.value().reload_bytes, 0u);
-  EXPECT_EQ(plan.value().peak_bytes, 13 * 4 * kChunk);
-  EXPECT_EQ(plan.value().predicted_ns, plan.value().compute_ns);
+  const auto plan = good(make_plan(trace, options));
+  EXPECT_EQ(plan.offload_bytes, 0u);
+  EXPECT_EQ(plan.reload_bytes, 0u);
+  EXPECT_EQ(plan.peak_bytes, 13 * 4 * kChunk);
+  EXPECT_EQ(plan.predicted_ns, plan.compute_ns);
 }
 
 TEST(Planner, PlansDownToTheLargestWorkingSet) {
@@ -80,9 +78,8 @@ TEST(Planner, PlansDownToTheLargestWorkingSet) {
 
 // The program frees ahead of the device, mostly before the iteration has begun there.
 TEST(Planner, ReleasesAreBehindWhatUsesTheTensor) {
-  const Result<plan::Plan> planned = plan_for(train_chain(6, 4 * kChunk, 3), 6 * 4 * kChunk);
-  ASSERT_TRUE(planned.ok()) << planned.status().message();
-  const plan::Plan& plan = planned.value();
+  const auto planned = good(plan_for(train_chain(6, 4 * kChunk, 3), 6 * 4 * kChunk));
+  const plan::Plan& plan = planned;
   size_t releases = 0;
   for (const plan::Call& call : plan.calls) {
     if (call.kind != plan::CallKind::op) continue;
@@ -103,10 +100,10 @@ TEST(Planner, SaysWhichKernelNeedsMore) {
   const Result<plan::Plan> plan = plan_for(trace, 12 * kChunk - 1);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), StatusCode::infeasible);
-  EXPECT_NE(plan.status().message().find("forward"), std::string::npos) << plan.status().message();
+  EXPECT_TRUE(has(plan.status().message(), "forward"));
   // To be typed, and as all other messages show sizes.
   const std::string least = fmt::format("at least {} bytes ({}) are needed", 12 * kChunk, readable_bytes(12 * kChunk));
-  EXPECT_NE(plan.status().message().find(least), std::string::npos) << plan.status().message();
+  EXPECT_TRUE(has(plan.status().message(), least));
 }
 
 TEST(Planner, ItsSizesForPeopleAreAsInAllOtherMessages) {
@@ -114,8 +111,8 @@ TEST(Planner, ItsSizesForPeopleAreAsInAllOtherMessages) {
   plan.peak_bytes = uint64_t{3} << 30;
   plan.chunk_bytes = 2 << 20;
   const std::string text = explain(plan, {});
-  EXPECT_NE(text.find("memory      peak 3.0 GiB, budget 0 B,"), std::string::npos) << text;
-  EXPECT_NE(text.find(" chunks of 2.0 MiB,"), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "memory      peak 3.0 GiB, budget 0 B,"));
+  EXPECT_TRUE(has(text, " chunks of 2.0 MiB,"));
 }
 
 // Each part of the smallest budget is named, with its bytes, and none that is nothing.
@@ -131,18 +128,16 @@ TEST(Planner, SaysThatSmallTensorsAreWhatStays) {
   };
   for (const uint64_t bytes : {kChunk / 2 - 1, kChunk / 3, kChunk / 5}) {
     const std::string said = message(bytes, 0);
-    EXPECT_EQ(said.find("works on"), std::string::npos) << said;
-    EXPECT_NE(said.find("are kept by tensors smaller than half a chunk of " + std::to_string(kChunk) + " bytes"),
-              std::string::npos)
-        << said;
-    EXPECT_EQ(said.find("batch smaller"), std::string::npos) << said;
-    EXPECT_EQ(said.find("around them"), std::string::npos) << said;
+    EXPECT_FALSE(has(said, "works on"));
+    EXPECT_TRUE(has(said, "are kept by tensors smaller than half a chunk of " + std::to_string(kChunk) + " bytes"));
+    EXPECT_FALSE(has(said, "batch smaller"));
+    EXPECT_FALSE(has(said, "around them"));
   }
   const std::string large = message(4 * kChunk, 3 * kChunk);
-  EXPECT_NE(large.find("works on " + std::to_string(12 * kChunk)), std::string::npos) << large;
-  EXPECT_NE(large.find("the program holds " + std::to_string(3 * kChunk)), std::string::npos) << large;
-  EXPECT_EQ(large.find("smaller than half"), std::string::npos) << large;
-  EXPECT_NE(large.find("at least " + std::to_string(15 * kChunk)), std::string::npos) << large;
+  EXPECT_TRUE(has(large, "works on " + std::to_string(12 * kChunk)));
+  EXPECT_TRUE(has(large, "the program holds " + std::to_string(3 * kChunk)));
+  EXPECT_FALSE(has(large, "smaller than half"));
+  EXPECT_TRUE(has(large, "at least " + std::to_string(15 * kChunk)));
 }
 
 // Small tensors of a set-up that share a block with those of the iteration, which a plan keeps apart.
@@ -170,15 +165,14 @@ TEST(Planner, NamesNoBudgetAboveWhatTheProgramTakes) {
   int above = 0;
   for (const int small : {1, 2, 3, 5, 6, 7}) {
     for (const uint64_t chunks : {1u, 2u, 5u}) {
-      const Result<Workload> made = make_workload(small_beside_large(small, chunks), {});
-      ASSERT_TRUE(made.ok()) << made.status().message();
-      const Workload& workload = made.value();
+      const auto made = good(make_workload(small_beside_large(small, chunks), {}));
+      const Workload& workload = made;
       const uint64_t least = least_budget(workload);
       EXPECT_LE(least, workload.peak_bytes);
       PlanOptions options;
       options.budget_bytes = least - 1;
       const std::string said = make_plan(workload, options).status().message();
-      EXPECT_NE(said.find("at least " + std::to_string(least) + " bytes"), std::string::npos) << said;
+      EXPECT_TRUE(has(said, "at least " + std::to_string(least) + " bytes"));
       options.budget_bytes = budget_as_run(workload, least);
       const Result<plan::Plan> plan = make_plan(workload, options);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
@@ -187,14 +181,13 @@ TEST(Planner, NamesNoBudgetAboveWhatTheProgramTakes) {
       ++above;
       EXPECT_EQ(least, workload.peak_bytes);
       EXPECT_EQ(plan.value().offload_bytes + plan.value().reload_bytes, 0u);
-      EXPECT_NE(said.find("give that much, and nothing has to move"), std::string::npos) << said;
+      EXPECT_TRUE(has(said, "give that much, and nothing has to move"));
       // What is kept is more than what is needed: both figures are named, with what each is of.
-      EXPECT_NE(said.find(": a plan takes " + std::to_string(workload.minimum_bytes) + " bytes"), std::string::npos)
-          << said;
-      EXPECT_NE(said.find("the program without one " + std::to_string(least) + " bytes"), std::string::npos) << said;
+      EXPECT_TRUE(has(said, ": a plan takes " + std::to_string(workload.minimum_bytes) + " bytes"));
+      EXPECT_TRUE(has(said, "the program without one " + std::to_string(least) + " bytes"));
       options.budget_bytes = least;
       const std::string fits = make_plan(workload, options).status().message();
-      EXPECT_NE(fits.find("nothing has to move, and nothing is planned"), std::string::npos) << fits;
+      EXPECT_TRUE(has(fits, "nothing has to move, and nothing is planned"));
     }
   }
   EXPECT_GT(above, 0) << "otherwise this test shows nothing";
@@ -211,9 +204,7 @@ TEST(Planner, ThePeakOfAStretchIsTheProgramsPeak) {
     program.launch("first", {updates(w)});
     program.launch("second", {updates(w)});
   }
-  const Result<Workload> workload = make_workload(program.trace(), options);
-  ASSERT_TRUE(workload.ok()) << workload.status().message();
-  EXPECT_EQ(workload.value().peak_bytes, 10 * kChunk);
+  EXPECT_EQ(good(make_workload(program.trace(), options)).peak_bytes, 10 * kChunk);
 }
 
 TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
@@ -236,30 +227,26 @@ TEST(Planner, VeryLargeGraphsArePlannedInHaste) {
     builder.kernel(0, "step", {at < 300 ? at : 599 - at}, {});
   }
   PlanOptions options;
-  const Result<Workload> workload = make_workload(builder.build(), options);
-  ASSERT_TRUE(workload.ok());
+  const auto workload = good(make_workload(builder.build(), options));
   for (const char* policy : {"reprise", "auto"}) {
     for (const double fraction : {0.5, 1.0}) {
       options.policy = policy;
       options.budget_fraction = fraction;
       PlanSummary summary;
-      const Result<plan::Plan> plan = make_plan(workload.value(), options, &summary);
-      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      const auto plan = good(make_plan(workload, options, &summary));
       EXPECT_LE(summary.candidates, 6u);
-      EXPECT_EQ(plan.value().reload_bytes == 0, fraction == 1.0);
+      EXPECT_EQ(plan.reload_bytes == 0, fraction == 1.0);
     }
   }
 }
 
 TEST(Planner, NeedsABudget) {
-  const trace::Trace trace = train_chain(2, kChunk, 2);
-  EXPECT_EQ(plan_for(trace, 0).status().code(), StatusCode::invalid_argument);
+  EXPECT_EQ(plan_for(train_chain(2, kChunk, 2), 0).status().code(), StatusCode::invalid_argument);
 }
 
 TEST(Planner, SamePlanForTheSameTrace) {
   const trace::Trace trace = train_chain(8, 3 * kChunk, 3);
-  const Result<plan::Plan> a = plan_for(trace, 20 * kChunk);
-  const Result<plan::Plan> b = plan_for(trace, 20 * kChunk);
+  const Result<plan::Plan> a = plan_for(trace, 20 * kChunk), b = plan_for(trace, 20 * kChunk);
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ(plan::serialize(a.value()), plan::serialize(b.value()));
 }

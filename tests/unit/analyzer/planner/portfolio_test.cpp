@@ -1,13 +1,6 @@
 // What the portfolio tries when a policy's own schedule finds no place.
 #include "analyzer/planner/portfolio.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-#include <utility>
-#include <vector>
-
 #include "analyzer/placement/layout.h"
 #include "analyzer/policies/policy.h"
 #include "tests/support/workloads.h"
@@ -134,8 +127,7 @@ Workload training_of_sizes(uint32_t seed, uint64_t remap_ns) {
 // The search finds schedules that use every chunk at every moment, for which hardly ever is there one home for each
 // tensor.
 TEST(Portfolio, WhatFindsNoHomeLiesElsewhereWhereMappingTakesLessThanItSpares) {
-  uint64_t with_homes = 0;
-  uint64_t cheap = 0;
+  uint64_t with_homes = 0, cheap = 0;
   uint32_t mapped = 0;
   for (uint32_t seed = 1; seed <= 12; ++seed) {
     const auto best = [&](uint64_t remap_ns) {

@@ -1,15 +1,9 @@
 // Examples of the papers whose figures we can say exactly.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-#include <string>
-
 #include "analyzer/memgraph/build.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -255,11 +249,10 @@ TEST(Turnip, ThePlannerFindsBoth) {
     const Result<Workload> workload =
         make_workload(six_kernels(places == 5 ? kForFivePlaces : kForFourPlaces).graph, options);
     ASSERT_TRUE(workload.ok()) << workload.status().message();
-    const Result<plan::Plan> plan = make_plan(workload.value(), options);
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(plan.value().offload_bytes, places == 5 ? 0 : kChunk);
-    EXPECT_EQ(plan.value().reload_bytes, places == 5 ? 0 : kChunk);
-    EXPECT_EQ(plan.value().device_chunks[0], places);
+    const auto plan = good(make_plan(workload.value(), options));
+    EXPECT_EQ(plan.offload_bytes, places == 5 ? 0 : kChunk);
+    EXPECT_EQ(plan.reload_bytes, places == 5 ? 0 : kChunk);
+    EXPECT_EQ(plan.device_chunks[0], places);
   }
 }
 

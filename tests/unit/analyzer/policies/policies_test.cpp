@@ -1,8 +1,4 @@
 // What G10 and Gemini choose, where copies are kept, and how transfers share the link.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "analyzer/policies/g10_periods.h"
 #include "analyzer/policies/policy.h"
 #include "analyzer/schedule/tiers.h"
@@ -98,8 +94,7 @@ TEST(G10, TheWayBackBeginsAheadOfNeed) {
 
 TEST(Gemini, ModelDataLeavesFirst) {
   TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  const uint64_t x = program.allocate(kChunk);
+  const uint64_t w = program.allocate(kChunk), x = program.allocate(kChunk);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     const uint64_t t = program.allocate(kChunk);
@@ -142,7 +137,7 @@ TEST(Tiers, TooLittleHostMemoryIsSaid) {
   options.budget_bytes = workload.minimum_bytes;
   const Status status = make_plan(workload, options).status();
   EXPECT_EQ(status.code(), StatusCode::infeasible);
-  EXPECT_NE(status.message().find("host memory"), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), "host memory"));
 }
 
 uint64_t end_of(Engines& engines, uint32_t node) {

@@ -1,10 +1,6 @@
 // Which sets of ops are offered to be recomputed.
 #include "analyzer/rewrite/choose_recompute.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "analyzer/bounds/linear_program.h"
 #include "analyzer/planner/workload.h"
 #include "analyzer/taskgraph/recompute_candidates.h"
@@ -25,8 +21,7 @@ constexpr uint64_t kPart = 100 * kChunk;
 //   make x <- w | work on v | make y <- v | big, with v: all the memory | use x, y
 TaskGraph two_of_a_kind(const Machine& machine) {
   TraceBuilder program;
-  const uint64_t w = program.allocate(kPart + kPart / 2);
-  const uint64_t v = program.allocate(kPart);
+  const uint64_t w = program.allocate(kPart + kPart / 2), v = program.allocate(kPart);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     const uint64_t x = program.allocate(kPart);

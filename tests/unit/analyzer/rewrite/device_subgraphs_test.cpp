@@ -2,15 +2,11 @@
 // verifier keeps them apart.
 #include "analyzer/rewrite/device_subgraphs.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
 #include "analyzer/verify/verify.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -131,8 +127,7 @@ TEST(Devices, TwinsThatShareNothingAreAsFastAsOne) {
 
 TEST(Devices, CopiesBetweenThemTakeTheirOwnLinkOrThatToTheHost) {
   GraphBuilder builder(2);
-  const uint32_t first = builder.transient(0, 4);
-  const uint32_t second = builder.transient(1, 4);
+  const uint32_t first = builder.transient(0, 4), second = builder.transient(1, 4);
   builder.kernel(0, "make", {}, {first}, kMs);
   builder.peer("move", first, second);
   builder.kernel(1, "use", {second}, {}, kMs);
@@ -150,7 +145,7 @@ TEST(Devices, AMachineWithTooFewOfThemIsRefused) {
   options.machine = machine_with(2);
   const Status status = make_workload(training(3, 2), options).status();
   EXPECT_EQ(status.code(), StatusCode::invalid_argument);
-  EXPECT_NE(status.message().find("3 devices"), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), "3 devices"));
 }
 
 TEST(Devices, ViewsHaveTheirOwnTensorsAndTheOpsThatUseThem) {
@@ -190,7 +185,7 @@ TEST(Devices, TheVerifierKeepsThemApart) {
     return call.kind == plan::CallKind::op && call.op == trace::OpKind::launch;
   });
   op->device = 1 - op->device;
-  EXPECT_NE(verify(wrong).message().find("which is on device"), std::string::npos) << verify(wrong).message();
+  EXPECT_TRUE(has(verify(wrong).message(), "which is on device"));
   wrong = result.plan;
   wrong.tensors[0].device = 1;
   EXPECT_FALSE(verify(wrong).ok());

@@ -1,11 +1,6 @@
 // Reordered updates: what moves where, what must not, and what it is worth.
 #include "analyzer/rewrite/reorder.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-
 #include "analyzer/verify/verify.h"
 #include "tests/support/workloads.h"
 
@@ -84,8 +79,7 @@ TEST(EarlyUpdates, StayBehindWhoReadsTheOldWeights) {
 }
 
 TEST(EarlyUpdates, DoNotPassAWaitNorTheNormOfAllGradients) {
-  const Workload waiting = optimizer({.waits = true});
-  EXPECT_TRUE(with_reordered_updates(waiting.graph).reordered_from.empty());
+  EXPECT_TRUE(with_reordered_updates(optimizer({.waits = true}).graph).reordered_from.empty());
   // The norm reads the gradients; nothing says that the updates read the norm, but it must see what they free.
   EXPECT_EQ(order(with_reordered_updates(optimizer({.norms = true}).graph)), "g5 u5 g4 u4 g3 u3 g2 u2 g1 u1 g0 u0 n");
 }
@@ -100,8 +94,7 @@ plan::Plan planned(const Workload& workload, bool reorder) {
 
 TEST(EarlyUpdates, SaveTransfersAndThePlanSaysThatItOvertakes) {
   const Workload workload = optimizer({}, 1e9);
-  const plan::Plan kept = planned(workload, false);
-  const plan::Plan early = planned(workload, true);
+  const plan::Plan kept = planned(workload, false), early = planned(workload, true);
   EXPECT_GT(kept.predicted_ns, early.predicted_ns);
   EXPECT_FALSE(plan::reorders(kept));
   EXPECT_TRUE(plan::reorders(early));
@@ -123,7 +116,7 @@ TEST(EarlyUpdates, APlanThatWaitsForWhatComesAfterAWaitIsRefused) {
   }
   const Status status = verify(early);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("both block for ever"), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), "both block for ever"));
 }
 
 }  // namespace

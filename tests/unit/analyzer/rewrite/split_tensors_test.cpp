@@ -2,12 +2,6 @@
 // parts do not make their tensor.
 #include "analyzer/rewrite/split_tensors.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-#include <string>
-
 #include "analyzer/planner/planner.h"
 #include "analyzer/rewrite/reorder.h"
 #include "analyzer/verify/verify.h"
@@ -22,8 +16,7 @@ using namespace testing;
 // A weight of five chunks and a half, an activation of four, and something small.
 Workload layers() {
   TraceBuilder program;
-  const uint64_t w = program.allocate(5 * kChunk + kChunk / 2);
-  const uint64_t s = program.allocate(kChunk);
+  const uint64_t w = program.allocate(5 * kChunk + kChunk / 2), s = program.allocate(kChunk);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     const uint64_t x = program.allocate(4 * kChunk);
@@ -111,8 +104,7 @@ TEST(Parts, WhatTakesOverStaysWhole) {
 // Two weights and a large gradient for each; updates move behind their gradients.
 TEST(Parts, AGraphInAnotherOrderSaysWhereTheProgramHasItsCalls) {
   TraceBuilder program;
-  const uint64_t a = program.allocate(4 * kChunk);
-  const uint64_t b = program.allocate(4 * kChunk);
+  const uint64_t a = program.allocate(4 * kChunk), b = program.allocate(4 * kChunk);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     const uint64_t for_b = program.allocate(4 * kChunk);
@@ -128,8 +120,7 @@ TEST(Parts, AGraphInAnotherOrderSaysWhereTheProgramHasItsCalls) {
   const Workload workload = workload_on(slow_link(), program);
   const TaskGraph early = with_reordered_updates(workload.graph);
   ASSERT_FALSE(early.reordered_from.empty());
-  const TaskGraph then = with_split_tensors(early, 2, 100);
-  const TaskGraph first = with_split_tensors(workload.graph, 2, 100);
+  const TaskGraph then = with_split_tensors(early, 2, 100), first = with_split_tensors(workload.graph, 2, 100);
   ASSERT_EQ(then.reordered_from.size(), then.calls.size());
   std::vector<uint32_t> seen(then.calls.size(), 0);
   for (uint32_t call = 0; call < then.calls.size(); ++call) {
@@ -144,8 +135,7 @@ TEST(Parts, AGraphInAnotherOrderSaysWhereTheProgramHasItsCalls) {
 // Two tensors of 64 chunks, of which 80 fit: a part has to leave, or a whole one.
 Workload two_large() {
   TraceBuilder program;
-  const uint64_t a = program.allocate(64 * kChunk);
-  const uint64_t b = program.allocate(64 * kChunk);
+  const uint64_t a = program.allocate(64 * kChunk), b = program.allocate(64 * kChunk);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     for (int i = 0; i < 4; ++i) {
@@ -170,8 +160,7 @@ plan::Plan planned(const Workload& workload, bool split, PlanSummary* summary = 
 TEST(Parts, LessMovesThanWithWholeTensors) {
   const Workload workload = two_large();
   PlanSummary summary;
-  const plan::Plan whole = planned(workload, false);
-  const plan::Plan parts = planned(workload, true, &summary);
+  const plan::Plan whole = planned(workload, false), parts = planned(workload, true, &summary);
   EXPECT_FALSE(plan::has_split_tensors(whole));
   EXPECT_TRUE(plan::has_split_tensors(parts));
   EXPECT_LT(parts.reload_bytes, whole.reload_bytes);
@@ -193,11 +182,9 @@ TEST(Parts, TheVerifierRefusesPartsThatAreNotTheWhole) {
   const auto op = std::find_if(good.calls.begin(), good.calls.end(),
                                [](const plan::Call& call) { return call.kind == plan::CallKind::op; });
   const auto index = static_cast<size_t>(op - good.calls.begin());
-  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].accesses.pop_back(); }).find("may go anywhere"),
-            std::string::npos);
-  EXPECT_NE(refused([&](plan::Plan& p) { p.tensors[1].part_offset += kChunk; }).find("does not continue"),
-            std::string::npos);
-  EXPECT_NE(refused([&](plan::Plan& p) { p.tensors[1].part_of = 1; }).find("does not continue"), std::string::npos);
+  EXPECT_TRUE(has(refused([&](plan::Plan& p) { p.calls[index].accesses.pop_back(); }), "may go anywhere"));
+  EXPECT_TRUE(has(refused([&](plan::Plan& p) { p.tensors[1].part_offset += kChunk; }), "does not continue"));
+  EXPECT_TRUE(has(refused([&](plan::Plan& p) { p.tensors[1].part_of = 1; }), "does not continue"));
 }
 
 TEST(Parts, TheVerifierRefusesPartsThatDoNotLiveTogether) {
@@ -216,7 +203,7 @@ TEST(Parts, TheVerifierRefusesPartsThatDoNotLiveTogether) {
   }
   const Status status = verify(plan);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("another part of it, is not"), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), "another part of it, is not"));
 }
 
 }  // namespace

@@ -1,10 +1,4 @@
 // What only kernel facts call unchanged leaves by an offload that compares: ordered like any, but without the link.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "analyzer/policies/policy.h"
 #include "analyzer/verify/verify.h"
 #include "tests/support/workloads.h"
@@ -64,8 +58,7 @@ TEST(Guarded, UnchangedTensorsAreComparedNotCopied) {
 }
 
 TEST(Guarded, TheLinkIsForReloadsAlone) {
-  const plan::Plan with = planned(layers(true), "auto");
-  const plan::Plan without = planned(layers(false), "auto");
+  const plan::Plan with = planned(layers(true), "auto"), without = planned(layers(false), "auto");
   EXPECT_GT(without.offload_bytes, 0u);
   EXPECT_LE(with.predicted_ns, without.predicted_ns);
 }
@@ -90,10 +83,10 @@ TEST(Guarded, OnlyOffloadsAreClean) {
                                    [](const plan::Vertex& v) { return v.kind == plan::VertexKind::reload; });
   ASSERT_NE(reload, plan.vertices.end());
   reload->clean = true;
-  EXPECT_NE(plan::check_structure(plan).message().find("is clean but no offload"), std::string::npos);
+  EXPECT_TRUE(has(plan::check_structure(plan).message(), "is clean but no offload"));
   reload->clean = false;
   for (plan::Vertex& vertex : plan.vertices) vertex.clean = false;
-  EXPECT_NE(plan::check_structure(plan).message().find("totals"), std::string::npos);
+  EXPECT_TRUE(has(plan::check_structure(plan).message(), "totals"));
 }
 
 TEST(Guarded, ModesThatMeanNothingAreRefused) {
@@ -101,7 +94,7 @@ TEST(Guarded, ModesThatMeanNothingAreRefused) {
   for (plan::Call& call : plan.calls) {
     if (!call.accesses.empty()) call.accesses[0].mode = trace::kAccessRead | trace::kAccessUnchanged;
   }
-  EXPECT_NE(plan::check_structure(plan).message().find("no known way"), std::string::npos);
+  EXPECT_TRUE(has(plan::check_structure(plan).message(), "no known way"));
 }
 
 }  // namespace

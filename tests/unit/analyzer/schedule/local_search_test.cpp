@@ -1,11 +1,10 @@
 // The search for schedules that keep fewer kernels waiting.
 #include "analyzer/schedule/local_search.h"
 
-#include <gtest/gtest.h>
-
 #include "analyzer/policies/policy.h"
 #include "analyzer/schedule/gap_choices.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {

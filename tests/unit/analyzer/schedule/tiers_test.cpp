@@ -1,13 +1,10 @@
 // Which tensors go to the SSD where host memory is too small, and how both links share the device's memory.
 #include "analyzer/schedule/tiers.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "analyzer/policies/policy.h"
 #include "analyzer/schedule/retime.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -47,8 +44,7 @@ TEST(Tiers, TheSsdWorksThroughout) {
   const TaskGraph graph = there_and_back();
   const Machine machine = machine_for(graph);
   Schedule schedule = disco_policy().schedule({graph, machine, kCapacity, true});
-  const TierUse use = assign_tiers(graph, machine, schedule);
-  EXPECT_TRUE(use.fits);
+  EXPECT_TRUE(assign_tiers(graph, machine, schedule).fits);
   uint32_t row = 0, longest = 0, written = 0;
   for (const Stay& stay : schedule.stays) {
     if (stay.departure != Departure::offload) continue;
@@ -73,9 +69,7 @@ TEST(Tiers, NobodyWaitsForTheSsd) {
 // any time; if it did so first, there would be no room for the slow one.
 TEST(Timeline, WhatIsUrgentOnTheSlowLinkGetsItsMemoryFirst) {
   GraphBuilder program(1);
-  const uint32_t soon = program.transient(0, 4);
-  const uint32_t later = program.transient(0, 4);
-  const uint32_t full = program.transient(0, 6);
+  const uint32_t soon = program.transient(0, 4), later = program.transient(0, 4), full = program.transient(0, 6);
   const uint32_t half = program.transient(0, 3);
   program.kernel(0, "make soon", {}, {soon}, kOpNs);
   program.kernel(0, "make later", {}, {later}, kOpNs);

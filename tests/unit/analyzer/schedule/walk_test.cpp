@@ -1,11 +1,8 @@
 // What the serial walk keeps, evicts and brings back; and the faults of the printed algorithm that it must not have.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "analyzer/memgraph/build.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -20,9 +17,7 @@ Workload workload_of(TraceBuilder& program, Body&& body) {
     body();
   }
   program.mark("iteration");
-  Result<Workload> workload = make_workload(program.trace(), {});
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  return std::move(workload.value());
+  return good(make_workload(program.trace(), {}));
 }
 
 Schedule schedule_of(const Workload& workload, uint64_t capacity, const Policy& policy = disco_policy()) {
@@ -40,9 +35,7 @@ std::vector<Stay> stays_of(const Schedule& schedule, uint32_t tensor) {
 // TURNIP's running situation: more tensors than slots, and the one that is needed last has to go.
 TEST(Walk, EvictsWhatIsNeededLast) {
   TraceBuilder program;
-  const uint64_t a = program.allocate(kChunk);
-  const uint64_t b = program.allocate(kChunk);
-  const uint64_t c = program.allocate(kChunk);
+  const uint64_t a = program.allocate(kChunk), b = program.allocate(kChunk), c = program.allocate(kChunk);
   const Workload workload = workload_of(program, [&] {
     program.launch("0", {updates(a)});
     program.launch("1", {updates(b)});
@@ -65,9 +58,7 @@ TEST(Walk, EvictsWhatIsNeededLast) {
 // them.
 TEST(Walk, OperandsOfAnOpArePinnedTogether) {
   TraceBuilder program;
-  const uint64_t x = program.allocate(kChunk);
-  const uint64_t y = program.allocate(kChunk);
-  const uint64_t z = program.allocate(kChunk);
+  const uint64_t x = program.allocate(kChunk), y = program.allocate(kChunk), z = program.allocate(kChunk);
   const Workload workload = workload_of(program, [&] {
     program.launch("xy", {reads(x), updates(y)});
     const uint64_t t = program.allocate(kChunk);
@@ -101,8 +92,7 @@ TEST(Walk, UnreadOutputsAreNotForgotten) {
   options.budget_bytes = kChunk;
   const Result<plan::Plan> plan = make_plan(workload, options);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
-  const uint32_t first = plan.value().calls[1].vertex;
-  const uint32_t second = plan.value().calls[4].vertex;
+  const uint32_t first = plan.value().calls[1].vertex, second = plan.value().calls[4].vertex;
   const std::vector<plan::Predecessor>& edges = plan.value().vertices[second].predecessors;
   EXPECT_TRUE(std::any_of(edges.begin(), edges.end(), [&](const plan::Predecessor& p) {
     return p.vertex == first && p.kind == plan::EdgeKind::memory && p.distance == 0;
@@ -130,8 +120,7 @@ TEST(Walk, CleanTensorsAreDroppedNotCopied) {
 // A large victim makes smaller ones superfluous that were chosen before it.
 TEST(Walk, SparesWhatNeedNotGo) {
   TraceBuilder program;
-  const uint64_t small = program.allocate(kChunk);
-  const uint64_t large = program.allocate(4 * kChunk);
+  const uint64_t small = program.allocate(kChunk), large = program.allocate(4 * kChunk);
   const uint64_t other = program.allocate(4 * kChunk);
   const Workload workload = workload_of(program, [&] {
     program.launch("large", {updates(large)});
@@ -145,8 +134,7 @@ TEST(Walk, SparesWhatNeedNotGo) {
 
 TEST(Walk, ACopyOutMayOverlapReaders) {
   TraceBuilder program;
-  const uint64_t x = program.allocate(kChunk);
-  const uint64_t y = program.allocate(2 * kChunk);
+  const uint64_t x = program.allocate(kChunk), y = program.allocate(2 * kChunk);
   const Workload workload = workload_of(program, [&] {
     program.launch("write", {updates(x)});
     program.launch("read", {reads(x)});
@@ -154,9 +142,8 @@ TEST(Walk, ACopyOutMayOverlapReaders) {
   });
   PlanOptions options;
   options.budget_bytes = 2 * kChunk;
-  const Result<plan::Plan> made = make_plan(workload, options);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  const plan::Plan& plan = made.value();
+  const auto made = good(make_plan(workload, options));
+  const plan::Plan& plan = made;
   const uint32_t write = plan.calls[0].vertex;
   const uint32_t read = plan.calls[1].vertex;
   for (const plan::Vertex& vertex : plan.vertices) {

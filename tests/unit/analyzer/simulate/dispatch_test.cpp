@@ -1,14 +1,11 @@
 // Orders of dispatch and noise: what may pass what, what that costs, and that the same seed gives the same answer.
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
 #include "analyzer/simulate/ready_set.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -84,8 +81,7 @@ struct Bare {
 Bare wrong_way_round() {
   Bare bare;
   const uint32_t start = bare.op(0, {});
-  const uint32_t slow = bare.reload(4, {start});
-  const uint32_t quick = bare.reload(1, {start});
+  const uint32_t slow = bare.reload(4, {start}), quick = bare.reload(1, {start});
   bare.op(3 * kMs, {slow});
   bare.op(3 * kMs, {quick});
   return bare;
@@ -131,8 +127,7 @@ TEST(Dispatch, StrictTransfersMapBesideTheCopiesOfOthers) {
 TEST(Dispatch, FixedKernelsLeaveTransfersFree) {
   Bare bare;
   const uint32_t first = bare.op(5 * kMs, {});
-  const uint32_t late = bare.reload(1, {first});
-  const uint32_t early = bare.reload(3, {});
+  const uint32_t late = bare.reload(1, {first}), early = bare.reload(3, {});
   bare.op(kMs, {late});
   bare.op(kMs, {early});
   EXPECT_EQ(bare.time(Dispatch::free), 7 * kMs);           // copies at 0..3 and 5..6, kernels at 5..6 and 6..7
@@ -157,8 +152,7 @@ TEST(Noise, TheSameSeedGivesTheSameTime) {
 // Mean and deviation of a transfer's time are what was asked for; kernels are left alone.
 TEST(Noise, HasTheMeanAndTheDeviationThatWereAskedFor) {
   const Noise noise({0.5, 0, 3});
-  double sum = 0;
-  double squares = 0;
+  double sum = 0, squares = 0;
   constexpr uint32_t kCount = 200'000;
   for (uint32_t i = 0; i < kCount; ++i) {
     const auto length = static_cast<double>(noise.length(1'000'000, i, 1, 0)) / 1e6;
@@ -217,11 +211,10 @@ void check_that_orders_end(bool transfers_map) {
   }
   TaskGraph graph = builder.build();
   graph.transfers_map = transfers_map;
-  const Result<Workload> workload = make_workload(std::move(graph), options);
-  ASSERT_TRUE(workload.ok()) << workload.status().message();
-  options.budget_bytes = workload.value().minimum_bytes + 4 * (2 << 20);
+  const auto workload = good(make_workload(std::move(graph), options));
+  options.budget_bytes = workload.minimum_bytes + 4 * (2 << 20);
   PlanSummary summary;
-  const Result<plan::Plan> plan = make_plan(workload.value(), options, &summary);
+  const Result<plan::Plan> plan = make_plan(workload, options, &summary);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   ASSERT_GT(plan.value().offload_bytes, 0u);
   ASSERT_EQ(summary.trial_ns.size(), 12u);

@@ -1,8 +1,6 @@
 // Predictions, bounds and the machine.
 #include "analyzer/simulate/simulate.h"
 
-#include <gtest/gtest.h>
-
 #include "tests/support/workloads.h"
 
 namespace reprise::analyzer {
@@ -14,9 +12,7 @@ plan::Plan plan_of(const trace::Trace& trace, uint64_t chunks, PlanSummary* summ
   PlanOptions options;
   options.budget_bytes = chunks * kChunk;
   options.machine = slow_link();
-  Result<plan::Plan> plan = make_plan(trace, options, summary);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return std::move(plan.value());
+  return good(make_plan(trace, options, summary));
 }
 
 // Six weights of one chunk, each read once by an op of `duration`; two chunks: every weight comes in every iteration.
@@ -40,8 +36,7 @@ TEST(Simulate, TransfersHideBehindLongOps) {
 // The program's own copies have an engine of their own: no plan is faster than computing alone for that.
 TEST(Simulate, CopiesOfTheProgramBesideItsKernelsAreNotCountedTwice) {
   TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  const uint64_t next = program.allocate(kChunk);
+  const uint64_t w = program.allocate(kChunk), next = program.allocate(kChunk);
   for (int step = 0; step < 4; ++step) {
     program.launch("layer", {reads(w)}, 10'000'000);
     program.op(trace::OpKind::copy_host_to_device, "", {writes(next)}, 1'000'000, 0, kChunk);
@@ -93,8 +88,7 @@ TEST(Simulate, TimesOfVerticesFollowTheEdges) {
 TEST(Simulate, WaitsOfTheProgramAreKept) {
   const auto program_with = [](bool waits) {
     TraceBuilder program;
-    const uint64_t out = program.allocate(kChunk);
-    const uint64_t x = program.allocate(kChunk);
+    const uint64_t out = program.allocate(kChunk), x = program.allocate(kChunk);
     for (int step = 0; step < 3; ++step) {
       for (int i = 0; i < 3; ++i) {
         program.op(trace::OpKind::copy_device_to_host, "", {reads(out)}, 1'000'000, 0, kChunk);
@@ -123,20 +117,18 @@ TEST(Machine, AnSsdLastsAsLongAsItsMakerGrants) {
 }
 
 TEST(Bounds, SmallestBudgetNamesTheLargestWorkingSet) {
-  const Result<Workload> workload = make_workload(train_chain(5, 2 * kChunk, 3), {});
-  ASSERT_TRUE(workload.ok());
-  EXPECT_EQ(workload.value().largest.chunks, 6u);
-  EXPECT_EQ(workload.value().minimum_bytes, 6 * kChunk);
+  const auto workload = good(make_workload(train_chain(5, 2 * kChunk, 3), {}));
+  EXPECT_EQ(workload.largest.chunks, 6u);
+  EXPECT_EQ(workload.minimum_bytes, 6 * kChunk);
 }
 
 TEST(Bounds, WhatDoesNotFitHasToMove) {
-  const Result<Workload> workload = make_workload(read_in_turn(1000), {});
-  ASSERT_TRUE(workload.ok());
+  const auto workload = good(make_workload(read_in_turn(1000), {}));
   // Six chunks read in turn, two fit. One slot can keep a chunk for four reads, so one to two reads of six find theirs.
-  const Bounds bounds = bounds_of(workload.value().graph, 2, slow_link());
+  const Bounds bounds = bounds_of(workload.graph, 2, slow_link());
   EXPECT_EQ(bounds.reload_bytes, 4 * kChunk);
   EXPECT_EQ(bounds.offload_bytes, 0u);
-  EXPECT_EQ(bounds_of(workload.value().graph, 6, slow_link()).reload_bytes, 0u);
+  EXPECT_EQ(bounds_of(workload.graph, 6, slow_link()).reload_bytes, 0u);
 }
 
 // 200 ops that each leave a chunk behind, then 200 that take them up again, last one first. A copy takes as long as
@@ -169,15 +161,13 @@ TEST(Bounds, AStretchOfOpsMovesWhatItMakes) {
   options.policy = "link_aware";
   const plan::Plan plan = plan_with(workload, options, &summary);
   EXPECT_GE(plan.predicted_ns, bounds.window_ns);
-  EXPECT_NE(explain(plan, summary).find("467.000 ms (bytes of a stretch of ops)"), std::string::npos);
+  EXPECT_TRUE(has(explain(plan, summary), "467.000 ms (bytes of a stretch of ops)"));
 }
 
 // Two ops that cannot be on the device together, one behind the other: their copies hide behind nothing.
 TEST(Bounds, CopiesBetweenOpsThatDoNotFitTogether) {
   TraceBuilder program;
-  const uint64_t link = program.allocate(1000);
-  const uint64_t a = program.allocate(3 * kChunk);
-  const uint64_t b = program.allocate(3 * kChunk);
+  const uint64_t link = program.allocate(1000), a = program.allocate(3 * kChunk), b = program.allocate(3 * kChunk);
   program.launch("prologue", {});
   for (int step = 0; step < 40; ++step) {
     program.launch("a", {updates(link), updates(a)}, 1'000'000);
@@ -201,8 +191,7 @@ TEST(Bounds, WhatTheProgramsCopiesMakeNeedNotComeIn) {
   for (const trace::OpKind copy : {trace::OpKind::copy_host_to_device, trace::OpKind::copy_device_to_host}) {
     const bool in = copy == trace::OpKind::copy_host_to_device;
     TraceBuilder program;
-    const uint64_t link = program.allocate(1000);
-    const uint64_t a = program.allocate(3 * kChunk);
+    const uint64_t link = program.allocate(1000), a = program.allocate(3 * kChunk);
     program.launch("prologue", {});
     for (int step = 0; step < 40; ++step) {
       program.launch("a", {updates(link), reads(a)}, 1'000'000);
@@ -237,9 +226,8 @@ TEST(Bounds, SmallTensorsAreReservedWhereTheyLie) {
   PlanOptions options;
   options.least_calls = 1;
   options.held_bytes = 12345;
-  const Result<Workload> workload = make_workload(program.trace(), options);
-  ASSERT_TRUE(workload.ok());
-  EXPECT_EQ(workload.value().reserved_bytes, 3 * kChunk + 12345) << "two of each fill a chunk";
+  const auto workload = good(make_workload(program.trace(), options));
+  EXPECT_EQ(workload.reserved_bytes, 3 * kChunk + 12345) << "two of each fill a chunk";
 }
 
 TEST(Machine, ReadsTheTraceAndIgnoresNonsense) {

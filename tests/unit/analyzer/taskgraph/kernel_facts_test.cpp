@@ -1,12 +1,7 @@
 // What facts about kernels make of a launch's accesses, and what they must not.
 #include "analyzer/taskgraph/kernel_facts.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <deque>
-#include <filesystem>
+#include "tests/support/test.h"
 
 namespace reprise::analyzer {
 namespace {

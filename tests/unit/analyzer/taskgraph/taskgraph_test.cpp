@@ -1,10 +1,7 @@
 // Which edges the TaskGraph has, and which it has not.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "analyzer/taskgraph/graph.h"
 #include "analyzer/taskgraph/hazards.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -24,9 +21,7 @@ TaskGraph graph_of(TraceBuilder& program, Body&& body) {
   // The last mark stands behind the last call, so that both iterations are complete.
   const Result<Iteration> iteration = find_iteration(stream);
   EXPECT_TRUE(iteration.ok()) << iteration.status().message();
-  Result<TaskGraph> graph = build_task_graph(stream, iteration.value(), kChunk, machine_of(program.trace()));
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return std::move(graph.value());
+  return good(build_task_graph(stream, iteration.value(), kChunk, machine_of(program.trace())));
 }
 
 bool has_edge(const TaskGraph& graph, uint32_t from, uint32_t to, uint8_t distance = 0) {
@@ -100,8 +95,7 @@ TEST(TaskGraph, TheFirstOpOwnsNewMemory) {
 
 TEST(TaskGraph, OpaqueOpsAreBarriersAndUseEverything) {
   TraceBuilder program;
-  const uint64_t x = program.allocate(kChunk);
-  const uint64_t y = program.allocate(2 * kChunk);
+  const uint64_t x = program.allocate(kChunk), y = program.allocate(2 * kChunk);
   const TaskGraph graph = graph_of(program, [&] {
     program.launch("x", {updates(x)});
     program.op(trace::OpKind::graph_launch, "", {}, 1000, trace::kOpOpaque, 0);
@@ -129,8 +123,7 @@ TEST(TaskGraph, LaunchesWithoutPointersKeepTheirPlace) {
 
 TEST(TaskGraph, CopiesAreOrderedByTheirHostMemory) {
   TraceBuilder program;
-  const uint64_t x = program.allocate(kChunk);
-  const uint64_t y = program.allocate(kChunk);
+  const uint64_t x = program.allocate(kChunk), y = program.allocate(kChunk);
   const uint64_t pinned = program.allocate(kChunk, trace::Origin::host);
   const uint64_t other = program.allocate(kChunk, trace::Origin::host);
   const TaskGraph graph = graph_of(program, [&] {
@@ -159,8 +152,7 @@ TEST(TaskGraph, DurationsAreRecordedOrEstimated) {
 
 TEST(TaskGraph, AnOpWithoutADurationTakesWhatTheSameOneTookElsewhere) {
   TraceBuilder program;
-  const uint64_t x = program.allocate(1000 * kChunk);
-  const uint64_t y = program.allocate(1000 * kChunk);
+  const uint64_t x = program.allocate(1000 * kChunk), y = program.allocate(1000 * kChunk);
   const TaskGraph graph = graph_of(program, [&] {
     program.launch("kernel", {updates(x)}, 123'456);
     program.launch("kernel", {updates(y)}, 0);
@@ -200,8 +192,7 @@ TEST(TaskGraph, AddressesSayWhereSmallTensorsLie) {
 
 TEST(TaskGraph, TensorsOfTwoDevicesAreRefused) {
   TraceBuilder program;
-  const uint64_t x = program.allocate(kChunk);
-  const uint64_t y = program.allocate(kChunk);
+  const uint64_t x = program.allocate(kChunk), y = program.allocate(kChunk);
   for (int i = 0; i < 3; ++i) program.launch("a", {updates(x), updates(y)});
   trace::Trace trace = program.trace();
   for (trace::Event& event : trace.events) {
@@ -209,18 +200,17 @@ TEST(TaskGraph, TensorsOfTwoDevicesAreRefused) {
     if (made != nullptr && made->record.allocation == y) made->record.device = 1;
   }
   const CallStream stream = make_call_stream(trace);
-  const Result<Iteration> iteration = find_iteration(stream, kDefaultMark, 1);
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(build_task_graph(stream, iteration.value(), kChunk, {}).status().code(), StatusCode::unsupported);
+  const auto iteration = good(find_iteration(stream, kDefaultMark, 1));
+  EXPECT_EQ(build_task_graph(stream, iteration, kChunk, {}).status().code(), StatusCode::unsupported);
 }
 
 TEST(TaskGraph, HasTextAndDotForms) {
   TraceBuilder program;
   const uint64_t x = program.allocate(kChunk);
   const TaskGraph graph = graph_of(program, [&] { program.launch("say \"hi\"", {updates(x)}); });
-  EXPECT_NE(to_text(graph).find("tensor 0 size=2097152 chunks=1 persistent\n"), std::string::npos) << to_text(graph);
-  EXPECT_NE(to_text(graph).find("edge 0 -> 0 distance=1 data\n"), std::string::npos) << to_text(graph);
-  EXPECT_NE(to_dot(graph).find("c0 [label=\"0 say \\\"hi\\\"\"]"), std::string::npos) << to_dot(graph);
+  EXPECT_TRUE(has(to_text(graph), "tensor 0 size=2097152 chunks=1 persistent\n"));
+  EXPECT_TRUE(has(to_text(graph), "edge 0 -> 0 distance=1 data\n"));
+  EXPECT_TRUE(has(to_dot(graph), "c0 [label=\"0 say \\\"hi\\\"\"]"));
 }
 
 TEST(Hazards, FollowsOverlappingRanges) {

@@ -2,11 +2,6 @@
 // sees one that it must not be.
 #include "analyzer/planner/aliases.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-
 #include "analyzer/verify/verify.h"
 #include "tests/support/workloads.h"
 
@@ -19,8 +14,7 @@ using namespace testing;
 // behind them.
 Workload program() {
   TraceBuilder program;
-  const uint64_t w = program.allocate(2 * kChunk);
-  const uint64_t c = program.allocate(3 * kChunk);
+  const uint64_t w = program.allocate(2 * kChunk), c = program.allocate(3 * kChunk);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     const uint64_t x = program.allocate(2 * kChunk);
@@ -47,9 +41,7 @@ plan::Plan planned(const std::string& but = "") {
   options.budget_bytes = 5 * kChunk;
   options.safety = plan::Safety::audited;
   complete_task_graph(graph);
-  const Result<plan::Plan> plan = make_plan(make_workload(std::move(graph), options).value(), options);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return plan.value();
+  return good(make_plan(make_workload(std::move(graph), options).value(), options));
 }
 
 bool moves(const plan::Plan& plan, uint32_t tensor) {
@@ -94,7 +86,7 @@ TEST(Aliases, TheVerifierSeesALaunchThatIsNotAudited) {
     }
     const Status refused = verify(broken);
     EXPECT_FALSE(refused.ok()) << name;
-    EXPECT_NE(refused.message().find(name), std::string::npos) << refused.message();
+    EXPECT_TRUE(has(refused.message(), name));
     set_aliases(broken);
     EXPECT_TRUE(verify(broken).ok());
   }
@@ -109,7 +101,7 @@ TEST(Aliases, TheVerifierSeesARemap) {
   }
   const Status refused = verify(plan);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.message().find("stays mapped"), std::string::npos) << refused.message();
+  EXPECT_TRUE(has(refused.message(), "stays mapped"));
 }
 
 }  // namespace

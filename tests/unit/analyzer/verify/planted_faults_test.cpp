@@ -1,11 +1,5 @@
 // Faults planted in plans that recompute, a row each: wherever one can be planted, the verifier finds it. Prints by
 // which of its rules.
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <map>
-#include <set>
-
 #include "tests/unit/analyzer/verify/recompute_chain.h"
 
 namespace reprise::analyzer {

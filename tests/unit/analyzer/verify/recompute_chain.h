@@ -1,10 +1,6 @@
 // A small program in which a tensor lies idle for long and is made of others, and plans that make it again. Callers:
 // the tests of this folder.
 #pragma once
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/rewrite/recompute.h"
 #include "analyzer/verify/verify.h"
@@ -27,8 +23,7 @@ inline const char* maker_name(int from_the_end) {
 inline Workload chain(const ChainShape& shape) {
   TraceBuilder program;
   const uint64_t bytes = shape.chunks * kChunk;
-  const uint64_t w = program.allocate(bytes);
-  const uint64_t c = program.allocate(shape.work_chunks * kChunk);
+  const uint64_t w = program.allocate(bytes), c = program.allocate(shape.work_chunks * kChunk);
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     std::vector<uint64_t> made = {w};

@@ -1,10 +1,4 @@
 // What the verifier says to plans that drop bytes which nothing makes again, or that make others.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-#include <utility>
-
 #include "tests/unit/analyzer/verify/recompute_chain.h"
 
 namespace reprise::analyzer {
@@ -15,7 +9,7 @@ using namespace testing;
 void expect_refusal(const Workload& workload, TaskGraph graph, const std::string& words) {
   const Result<plan::Plan> plan = planned(workload, std::move(graph), 6);
   ASSERT_FALSE(plan.ok()) << plan::to_text(plan.value());
-  EXPECT_NE(plan.status().message().find(words), std::string::npos) << plan.status().message();
+  EXPECT_TRUE(has(plan.status().message(), words));
 }
 
 TEST(RecomputeFaults, WithoutOneThePlansAreRight) {
@@ -78,8 +72,7 @@ TEST(RecomputeFaults, AnInputThatIsFreedMeanwhile) {
     if (call.recompute_of == kNone || call.name != "make x") continue;
     call.accesses[0].tensor = plan::root_of(plan.tensors, call.accesses[0].tensor);
   }
-  const std::string message = verify(plan).message();
-  EXPECT_NE(message.find("not allocated then"), std::string::npos) << message;
+  EXPECT_TRUE(has(verify(plan).message(), "not allocated then"));
 }
 
 TEST(RecomputeFaults, AnOpThatIsNotPureOrAnotherOne) {
@@ -118,8 +111,7 @@ TEST(RecomputeFaults, AnInputThatIsNotOnTheDevice) {
     plan::Plan broken = plan;
     broken.reload_bytes -= plan.tensors[vertex.tensor].size;
     erase_vertex(broken, v);
-    const std::string message = verify(broken).message();
-    EXPECT_NE(message.find("which is not on the device"), std::string::npos) << message;
+    EXPECT_TRUE(has(verify(broken).message(), "which is not on the device"));
     ++erased;
   }
   EXPECT_GT(erased, 0);
@@ -138,10 +130,9 @@ TEST(RecomputeFaults, LateFreesThatAreNone) {
     spoil(plan);
     return plan::check_structure(plan).message();
   };
-  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].inserted = true; }).find("program's free alone"),
-            std::string::npos);
-  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].tensor = 0; }).find("not there"), std::string::npos);
-  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].vertex = 0; }).find("program's free alone"), std::string::npos);
+  EXPECT_TRUE(has(refused([&](plan::Plan& p) { p.calls[index].inserted = true; }), "program's free alone"));
+  EXPECT_TRUE(has(refused([&](plan::Plan& p) { p.calls[index].tensor = 0; }), "not there"));
+  EXPECT_TRUE(has(refused([&](plan::Plan& p) { p.calls[index].vertex = 0; }), "program's free alone"));
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 // The verifier names what is wrong. (Whether it sees everything is for tests/property.)
 #include "analyzer/verify/verify.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "analyzer/planner/planner.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -36,7 +33,7 @@ void expect_refusal(const plan::Plan& plan, const std::string& words) {
   const Status status = verify(plan);
   ASSERT_FALSE(status.ok()) << words;
   EXPECT_EQ(status.code(), StatusCode::internal);
-  EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), words));
 }
 
 TEST(Verify, NamesWhoOverwritesWhomThroughWhichChunk) {
@@ -104,19 +101,17 @@ TEST(Verify, TellsTheOrderThatBreaksIt) {
   plan::Plan plan = two_tensors_one_chunk();
   ASSERT_TRUE(verify(plan).ok()) << verify(plan).message();
   plan.vertices[3].predecessors.pop_back();
-  EXPECT_EQ(
-      verify(plan).message(),
-      "the plan is wrong: tensor 0 may be overwritten by 3 (reload of tensor 1) before 1 (call 1, reader) reads it, "
-      "through chunk 0; a legal order that breaks it runs 2, 3 and only then 1");
+  EXPECT_EQ(verify(plan).message(),
+            "the plan is wrong: tensor 0 may be overwritten by 3 (reload of tensor 1) before 1 (call 1, reader) reads "
+            "it, through chunk 0; a legal order that breaks it runs 2, 3 and only then 1");
 }
 
 TEST(Verify, TellsOfAnEarlyUse) {
   plan::Plan plan = two_tensors_one_chunk();
   plan.vertices[4].predecessors = {};
-  EXPECT_EQ(
-      verify(plan).message(),
-      "the plan is wrong: tensor 1 may not be in its chunks (from chunk 0 on) yet when 4 (call 2, user of V) reads "
-      "it: 3 (reload of tensor 1) comes before; a legal order that breaks it runs 4 and only then 3");
+  EXPECT_EQ(verify(plan).message(),
+            "the plan is wrong: tensor 1 may not be in its chunks (from chunk 0 on) yet when 4 (call 2, user of V) "
+            "reads it: 3 (reload of tensor 1) comes before; a legal order that breaks it runs 4 and only then 3");
 }
 
 TEST(Verify, TellsOfALostWrite) {
@@ -139,10 +134,9 @@ TEST(Verify, TellsOfTheNextIteration) {
 TEST(Verify, TellsWhoTookTheChunk) {
   plan::Plan plan = two_tensors_one_chunk();
   plan.calls[2].accesses[0].tensor = 0;
-  EXPECT_EQ(
-      verify(plan).message(),
-      "the plan is wrong: 4 (call 2, user of V) needs tensor 0, which is not on the device: 3 (reload of tensor 1) "
-      "took its chunk 0 and nothing has brought it back");
+  EXPECT_EQ(verify(plan).message(),
+            "the plan is wrong: 4 (call 2, user of V) needs tensor 0, which is not on the device: 3 (reload of tensor "
+            "1) took its chunk 0 and nothing has brought it back");
 }
 
 TEST(Verify, TellsOfBytesThatAreLost) {
@@ -179,7 +173,7 @@ TEST(Verify, NamesTheTensorThatIsNotThere) {
   plan.order.push_back(reload);
   const Status status = verify(plan);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("tensor " + std::to_string(tensor)), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), "tensor " + std::to_string(tensor)));
 }
 
 TEST(Verify, SeesCyclesOverTheOrder) {
@@ -218,8 +212,7 @@ TEST(Verify, SeesSmallTensorsThatShareBytes) {
   TraceBuilder program;
   const uint64_t w = program.allocate(kChunk);
   for (int i = 0; i < 3; ++i) {
-    const uint64_t a = program.allocate(1000);
-    const uint64_t b = program.allocate(1000);
+    const uint64_t a = program.allocate(1000), b = program.allocate(1000);
     program.launch("ab", {updates(a), updates(b), updates(w)});
     program.free(a);
     program.free(b);

@@ -1,11 +1,8 @@
 // A fixture that launches kernels on the scripted driver, for tests of what a launch touches. Callers: tests of access.
 #pragma once
 #include <cuda.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 

@@ -24,8 +24,7 @@ TEST_F(Pointees, ATableOfAnySizeIsKnown) {
 }
 
 TEST_F(Pointees, ALargeCopyEndsWhatStoodThere) {
-  const CUdeviceptr pointee = allocate(4096);
-  const CUdeviceptr table = allocate(4 << 20);
+  const CUdeviceptr pointee = allocate(4096), table = allocate(4 << 20);
   std::vector<CUdeviceptr> payload(size_t{4} << 17, pointee);
   cuMemcpyHtoD(table, payload.data(), 800);
   std::fill(payload.begin(), payload.end(), 0);
@@ -35,8 +34,7 @@ TEST_F(Pointees, ALargeCopyEndsWhatStoodThere) {
 }
 
 TEST_F(Pointees, MoreAddressesThanAreKeptMakeUsersOpaque) {
-  const CUdeviceptr pointee = allocate(1 << 20);
-  const CUdeviceptr table = allocate(2 << 20);
+  const CUdeviceptr pointee = allocate(1 << 20), table = allocate(2 << 20);
   const std::vector<CUdeviceptr> payload(size_t{2} << 17, pointee);
   cuMemcpyHtoD(table, payload.data(), payload.size() * 8);
   launch(table);
@@ -47,8 +45,7 @@ TEST_F(Pointees, MoreAddressesThanAreKeptMakeUsersOpaque) {
 }
 
 TEST_F(Pointees, ACopyWithinOneAllocationTakesThemAlong) {
-  const CUdeviceptr pointee = allocate(4096);
-  const CUdeviceptr table = allocate(4096);
+  const CUdeviceptr pointee = allocate(4096), table = allocate(4096);
   const CUdeviceptr word[] = {pointee};
   cuMemcpyHtoD(table, word, 8);
   cuMemcpyDtoD(table + 1024, table, 64);
@@ -59,9 +56,7 @@ TEST_F(Pointees, ACopyWithinOneAllocationTakesThemAlong) {
 }
 
 TEST_F(Pointees, RowsOfDifferentPitchTakeThemAlong) {
-  const CUdeviceptr pointee = allocate(4096);
-  const CUdeviceptr table = allocate(4096);
-  const CUdeviceptr wide = allocate(1 << 16);
+  const CUdeviceptr pointee = allocate(4096), table = allocate(4096), wide = allocate(1 << 16);
   const CUdeviceptr words[] = {0, 0, 0, pointee};
   cuMemcpyHtoD(table, words, sizeof words);
   CUDA_MEMCPY2D copy{};
@@ -84,8 +79,7 @@ TEST_F(Pointees, RowsOfDifferentPitchTakeThemAlong) {
 
 TEST_F(Pointees, AnAddressMayBeAllocatedAfterTheTable) {
   CUdeviceptr pointee = allocate(4096);
-  const CUdeviceptr table = allocate(4096);
-  const CUdeviceptr above = allocate(4096);
+  const CUdeviceptr table = allocate(4096), above = allocate(4096);
   release(pointee);
   const CUdeviceptr word[] = {pointee};
   cuMemcpyHtoD(table, word, 8);
@@ -103,8 +97,7 @@ TEST_F(Pointees, AnAddressMayBeAllocatedAfterTheTable) {
 }
 
 TEST_F(Pointees, AWordThatAStreamWritesMayBeAnAddress) {
-  const CUdeviceptr pointee = allocate(4096);
-  const CUdeviceptr table = allocate(4096);
+  const CUdeviceptr pointee = allocate(4096), table = allocate(4096);
   cuStreamWriteValue64(reinterpret_cast<CUstream>(0x7000), table + 16, pointee, 0);
   launch(table);
   EXPECT_TRUE(touches(pointee));
@@ -113,8 +106,7 @@ TEST_F(Pointees, AWordThatAStreamWritesMayBeAnAddress) {
 TEST_F(Pointees, WhatADeviceCopyBringsToPinnedMemoryComesBack) {
   static uint64_t pinned[512];
   ASSERT_EQ(cuMemHostRegister(pinned, sizeof pinned, 0), CUDA_SUCCESS);
-  const CUdeviceptr pointee = allocate(4096);
-  const CUdeviceptr table = allocate(4096);
+  const CUdeviceptr pointee = allocate(4096), table = allocate(4096);
   const CUdeviceptr word[] = {pointee};
   cuMemcpyHtoD(table, word, 8);
   cuMemcpyDtoHAsync(pinned, table, 4096, nullptr);  // the scripted driver copies nothing

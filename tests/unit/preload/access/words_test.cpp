@@ -1,12 +1,9 @@
 // All words of a range are found, wherever they stand, and no others.
 #include "preload/access/words.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cstring>
-#include <map>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

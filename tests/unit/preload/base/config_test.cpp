@@ -1,16 +1,8 @@
 // Environment variables of the preloaded library.
 #include "preload/base/config.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <set>
-#include <string>
-
 #include "preload/files/file_names.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -121,7 +113,7 @@ TEST(Config, TakesTheDefaultForWhatItCannotRead) {
   EXPECT_STREQ(settings.activity, "auto");
   EXPECT_STREQ(settings.log, "warn");
   EXPECT_FALSE(settings.keep);
-  EXPECT_NE(said.find("reprise: REPRISE_BUDGET=plenty is not readable (no amount, as "), std::string::npos) << said;
+  EXPECT_TRUE(has(said, "reprise: REPRISE_BUDGET=plenty is not readable (no amount, as "));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 4) << said;
 }
 
@@ -246,10 +238,10 @@ TEST(Config, VariablesThatChangeNothingAreNamed) {
   EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_PLAN", "a.plan"}, {"REPRISE_SAFETY", "strict"}}),
             "");
   EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_DEFRAGMENT", "1"}}), "");
-  EXPECT_EQ(without_effect({{"REPRISE_PLAN", "a.plan"}, {"REPRISE_POLICY", "lru"}, {"REPRISE_AUDIT_ITERATIONS", "3"}}),
-            "reprise: REPRISE_AUDIT_ITERATIONS has no effect without REPRISE_AUDIT=1\n"
-            "reprise: REPRISE_POLICY has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are "
-            "made\n");
+  EXPECT_EQ(
+      without_effect({{"REPRISE_PLAN", "a.plan"}, {"REPRISE_POLICY", "lru"}, {"REPRISE_AUDIT_ITERATIONS", "3"}}),
+      "reprise: REPRISE_AUDIT_ITERATIONS has no effect without REPRISE_AUDIT=1\n"
+      "reprise: REPRISE_POLICY has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made\n");
 }
 
 TEST(Config, VariablesOfPlansAndRecordingsThatChangeNothingAreNamed) {
@@ -257,17 +249,16 @@ TEST(Config, VariablesOfPlansAndRecordingsThatChangeNothingAreNamed) {
       {"REPRISE_PLAN", "a.plan"}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_KEEP", "1"}, {"REPRISE_CALL_SITES", "0"}};
   EXPECT_EQ(
       without_effect(of_plans),
-      "reprise: REPRISE_WAIT_FOR_PLAN has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans "
-      "are made\n"
-      "reprise: REPRISE_KEEP has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are "
+      "reprise: REPRISE_WAIT_FOR_PLAN has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are "
       "made\n"
+      "reprise: REPRISE_KEEP has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made\n"
       "reprise: REPRISE_CALL_SITES has no effect without REPRISE_TRACE, or a budget to plan for: no calls are "
       "recorded\n");
-  EXPECT_EQ(without_effect({{"REPRISE_FACTS", "folder"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "1"}}),
-            "reprise: REPRISE_FACTS has no effect without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory "
-            "on\n"
-            "reprise: REPRISE_ACTIVITY has no effect without REPRISE_BUDGET, REPRISE_PLAN or REPRISE_TRACE: no device "
-            "times are asked for\n");
+  EXPECT_EQ(
+      without_effect({{"REPRISE_FACTS", "folder"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "1"}}),
+      "reprise: REPRISE_FACTS has no effect without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory on\n"
+      "reprise: REPRISE_ACTIVITY has no effect without REPRISE_BUDGET, REPRISE_PLAN or REPRISE_TRACE: no device times "
+      "are asked for\n");
   EXPECT_EQ(without_effect({{"REPRISE_TRACE", "a.trace"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "0"}}),
             "");
   EXPECT_EQ(without_effect({{"REPRISE_BUDGET", "50%"},

@@ -1,11 +1,10 @@
 // A write beyond the limit of files fails, and does not end the process.
 #include "preload/base/file_limit.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
+
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

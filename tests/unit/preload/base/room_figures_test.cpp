@@ -1,7 +1,7 @@
 // Who has a device's memory, in words.
 #include "preload/base/room_figures.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

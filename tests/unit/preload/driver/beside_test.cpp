@@ -2,7 +2,7 @@
 // less behind a call, and more.
 #include "preload/driver/beside.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

@@ -1,7 +1,6 @@
 // NVML as a library of its own, as NVIDIA's driver brings it: found by its name, asked by the device's name.
-#include <gtest/gtest.h>
-
 #include "preload/driver/own_memory.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

@@ -2,13 +2,11 @@
 #include "preload/driver/own_memory.h"
 
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
 
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/driver/taken.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

@@ -3,12 +3,10 @@
 #include "preload/exports/getprocaddress.h"
 
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <cstring>
 
 #include "preload/driver/device_observer.h"
 #include "preload/exports/rows.h"
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 

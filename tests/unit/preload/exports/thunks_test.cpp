@@ -1,13 +1,10 @@
 // The exported functions that are only forwarded: arguments arrive untouched, before and after the driver was looked
 // up.
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
 
 #include "preload/base/guard.h"
 #include "preload/driver/driver.h"
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 

@@ -1,12 +1,7 @@
 // Kernel facts: what follows from evidence, the text form, and a cache whose files were damaged, moved or are of
 // another version.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "preload/facts/store.h"
+#include "tests/support/test.h"
 
 namespace reprise::facts {
 namespace {
@@ -52,8 +47,7 @@ TEST(Facts, OnDoubtNothingIsKnown) {
 }
 
 TEST(Facts, OneLaunchThatDoesOtherwiseIsEnough) {
-  KernelFacts facts = scale();
-  KernelFacts more = scale();
+  KernelFacts facts = scale(), more = scale();
   more.equal = 0;
   more.unequal = 1;
   more.slots = {slot(0, 0, 1, 0, 0, 0), slot(8, 0, 1, 0, 0, 0)};
@@ -97,8 +91,7 @@ TEST(Facts, AShapeIsGridBlockSharedMemoryAndTheSizesOfOperands) {
 }
 
 TEST(Facts, ShapesBeyondTheMostStayUnknown) {
-  KernelFacts facts = scale();
-  KernelFacts more = scale();
+  KernelFacts facts = scale(), more = scale();
   more.shapes.clear();
   for (uint64_t shape = 100; shape < 100 + kMostShapes; ++shape) more.shapes.push_back({shape, kAuditedLaunches});
   merge(facts, more);
@@ -109,10 +102,9 @@ TEST(Facts, ShapesBeyondTheMostStayUnknown) {
 
 TEST(Facts, TextSaysAll) {
   const KernelFacts facts = scale();
-  const Result<KernelFacts> again = from_text(to_text(facts));
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(to_text(again.value()), to_text(facts));
-  EXPECT_EQ(again.value().device, "a device");
+  const auto again = good(from_text(to_text(facts)));
+  EXPECT_EQ(to_text(again), to_text(facts));
+  EXPECT_EQ(again.device, "a device");
 }
 
 // Whichever byte is another one, or missing, the file is not used.
@@ -130,7 +122,7 @@ TEST(Facts, EveryDamageIsFound) {
 TEST(Facts, AnotherVersionIsNamed) {
   std::string text = to_text(scale());
   text.replace(0, sizeof "reprise facts 3" - 1, "reprise facts 2");
-  EXPECT_NE(from_text(text).status().message().find("version"), std::string::npos);
+  EXPECT_TRUE(has(from_text(text).status().message(), "version"));
 }
 
 class StoreTest : public testing::Test {
@@ -145,9 +137,7 @@ TEST_F(StoreTest, EvidenceAddsUp) {
   EXPECT_EQ(store_.load(0x1234, "a device").status().code(), StatusCode::not_found);
   ASSERT_TRUE(store_.add(scale()).ok());
   ASSERT_TRUE(store_.add(scale()).ok());
-  const Result<KernelFacts> known = store_.load(0x1234, "a device");
-  ASSERT_TRUE(known.ok());
-  EXPECT_EQ(known.value().launches, 2u);
+  EXPECT_EQ(good(store_.load(0x1234, "a device")).launches, 2u);
   EXPECT_EQ(store_.load(0x1234, "another device").status().code(), StatusCode::not_found);
   std::vector<std::string> problems;
   EXPECT_EQ(store_.all(&problems).size(), 1u);
@@ -163,7 +153,7 @@ TEST_F(StoreTest, ADamagedFileIsToldAndReplaced) {
   std::vector<std::string> problems;
   EXPECT_TRUE(store_.all(&problems).empty());
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_NE(problems[0].find(only_file()), std::string::npos);
+  EXPECT_TRUE(has(problems[0], only_file()));
   ASSERT_TRUE(store_.add(scale()).ok());
   EXPECT_TRUE(store_.load(0x1234, "a device").ok());
 }

@@ -1,20 +1,13 @@
 // The cache of facts among processes: some add at once, some are killed while they do.
 #include "preload/facts/store.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
+#include "tests/support/test.h"
 
 namespace reprise::facts {
 namespace {

@@ -1,15 +1,10 @@
 // What allocations take of a device: places in blocks, and bytes by the rule of decision 0026.
 #include "preload/footprint/footprint.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
-#include <vector>
-
 #include "preload/footprint/chunk_size.h"
+#include "tests/support/test.h"
 
 namespace reprise::footprint {
 namespace {
@@ -19,9 +14,7 @@ constexpr uint64_t kBlock = 64 * 1024;
 TEST(SlabTest, TakesTheLowestPlaceThatIsFree) {
   Slab slab;
   slab.reset(1 << 20, 4 * kBlock, kBlock);
-  const uint64_t a = slab.allocate(1000);
-  const uint64_t b = slab.allocate(512);
-  const uint64_t c = slab.allocate(1);
+  const uint64_t a = slab.allocate(1000), b = slab.allocate(512), c = slab.allocate(1);
   EXPECT_EQ(a, uint64_t{1} << 20);
   EXPECT_EQ(b, a + 1024);
   EXPECT_EQ(c, b + 512);

@@ -1,11 +1,7 @@
 // Memory that the driver takes for itself, beside ours.
 #include <cuda.h>
-#include <gtest/gtest.h>
 
-#include <functional>
-#include <utility>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 

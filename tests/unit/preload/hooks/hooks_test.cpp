@@ -1,13 +1,11 @@
 // What the hooks hand to the handler, and what they leave to the driver.
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <cstring>
 
 #include "preload/base/guard.h"
 #include "preload/driver/driver.h"
 #include "preload/tracking/allocations.h"
 #include "preload/tracking/pools.h"
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 
@@ -107,8 +105,7 @@ TEST_F(Hooks, APoolTellsWhatIsServedInItsPlace) {
 }
 
 TEST_F(Hooks, AllocationsGetIdsAndCommandsNameThem) {
-  const CUdeviceptr a = allocate(4096);
-  const CUdeviceptr b = allocate(4096);
+  const CUdeviceptr a = allocate(4096), b = allocate(4096);
   ASSERT_EQ(handler().allocations.size(), 2u);
   EXPECT_NE(handler().allocations[0].allocation, handler().allocations[1].allocation);
   EXPECT_EQ(handler().allocations[0].context, reinterpret_cast<CUcontext>(0xc0de));
@@ -266,8 +263,7 @@ TEST_F(Hooks, PinnedMemoryIsKnown) {
 }
 
 TEST_F(Hooks, ShapedCopiesSpanTheirRows) {
-  const CUdeviceptr a = allocate(1 << 16);
-  const CUdeviceptr b = allocate(1 << 16);
+  const CUdeviceptr a = allocate(1 << 16), b = allocate(1 << 16);
   CUDA_MEMCPY2D copy{};
   copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   copy.srcDevice = a;

@@ -1,18 +1,11 @@
 // Launches: parameters copied by the driver's layout, pointers found wherever they stand, and the same launch issued
 // later.
 #include <cuda.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <string>
-#include <vector>
 
 #include "preload/access/arguments.h"
 #include "preload/access/launch_payload.h"
 #include "preload/tracking/allocations.h"
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 

@@ -1,11 +1,9 @@
 // Copies, memsets and orders that the driver refuses: the answer is the call's, though memory is managed and the work
 // put off.
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <vector>
 
 #include "preload/access/pointees.h"
+#include "tests/support/test.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 

@@ -1,15 +1,9 @@
 // What the image parser finds in what nvcc writes, and that damaged images are refused and never read beyond their end.
 #include <elf.h>
-#include <gtest/gtest.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <memory>
-
 #include "preload/images/parsers.h"
+#include "tests/support/test.h"
 
 namespace reprise::images {
 namespace {
@@ -88,14 +82,12 @@ class EveryImage : public testing::TestWithParam<const char*> {};
 TEST_P(EveryImage, SaysWhatTheSourceSays) {
   auto bytes = read_bytes(GetParam());
   bytes.push_back(0);  // PTX text ends in a zero byte
-  const auto image = parse_image(bytes.data(), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  expect_kernels_cu(image.value());
-  EXPECT_TRUE(holds_variables(image.value()));
+  const auto image = good(parse_image(bytes.data(), kDevice));
+  expect_kernels_cu(image);
+  EXPECT_TRUE(holds_variables(image));
   bytes.pop_back();
-  const auto of_file = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
-  ASSERT_TRUE(of_file.ok()) << of_file.status().message();
-  expect_kernels_cu(of_file.value());
+  const auto of_file = good(parse_image(std::string(bytes.begin(), bytes.end()), kDevice));
+  expect_kernels_cu(of_file);
 }
 
 INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
@@ -105,10 +97,9 @@ INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
 TEST(Images, RelocatableCubins) {
   for (const char* file : {"relocatable.cubin", "relocatable.fatbin"}) {
     const auto bytes = read_bytes(file);
-    const auto image = parse_image(bytes.data(), kDevice);
-    ASSERT_TRUE(image.ok()) << image.status().message();
-    expect_kernels_cu(image.value(), 0);
-    EXPECT_TRUE(holds_variables(image.value()));
+    const auto image = good(parse_image(bytes.data(), kDevice));
+    expect_kernels_cu(image, 0);
+    EXPECT_TRUE(holds_variables(image));
   }
 }
 
@@ -129,16 +120,14 @@ TEST(Images, ARelocatableCubinMayEndWhereItsMemoryBegins) {
   }
   EXPECT_EQ(changed, 2u) << "variables and shared memory";
   EXPECT_EQ(elf_extent(bytes.data()), bytes.size());
-  const auto image = parse_cubin(Bytes(bytes.data(), bytes.size()));
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  expect_kernels_cu(image.value(), 0);
+  const auto image = good(parse_cubin(Bytes(bytes.data(), bytes.size())));
+  expect_kernels_cu(image, 0);
 }
 
 TEST(Images, ParametersOfMoreThan16KiB) {
   const auto bytes = read_bytes("large.cubin");
-  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  const auto* large = find_kernel(image.value(), "large");
+  const auto image = good(parse_image(std::string(bytes.begin(), bytes.end()), kDevice));
+  const auto* large = find_kernel(image, "large");
   ASSERT_NE(large, nullptr);
   EXPECT_TRUE(large->parameters_known);
   EXPECT_EQ(layout(*large), (Layout{{0, 18160}, {18160, 8}, {18168, 4}}));
@@ -154,17 +143,14 @@ TEST(Images, ParametersThatAreDescribedInAnotherWayAreNotKnown) {
   for (const auto at : {first, last}) {
     auto changed = bytes;
     changed[static_cast<size_t>(at - bytes.begin()) + 1] = 0x7e;
-    const auto image = parse_image(std::string(changed.begin(), changed.end()), kDevice);
-    ASSERT_TRUE(image.ok()) << image.status().message();
-    EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known);
+    const auto image = good(parse_image(std::string(changed.begin(), changed.end()), kDevice));
+    EXPECT_FALSE(find_kernel(image, "large")->parameters_known);
   }
   for (auto at = bytes.begin();
        (at = std::search(at, bytes.end(), std::begin(described), std::end(described))) != bytes.end();)
     at[1] = 0x7e;
-  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known)
-      << "no parameters at all, where there is room for some";
+  const auto image = good(parse_image(std::string(bytes.begin(), bytes.end()), kDevice));
+  EXPECT_FALSE(find_kernel(image, "large")->parameters_known) << "no parameters at all, where there is room for some";
 }
 
 // Where the size of a parameter has a word of its own, its upper half holds flags: 0x05000008 for 8 bytes.
@@ -178,9 +164,8 @@ TEST(Images, SizesOfParametersAreTheLowerHalfOfTheirWord) {
     at[4 + 10] = static_cast<char>(++changed);
   }
   ASSERT_EQ(changed, 3u);
-  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  const auto* large = find_kernel(image.value(), "large");
+  const auto image = good(parse_image(std::string(bytes.begin(), bytes.end()), kDevice));
+  const auto* large = find_kernel(image, "large");
   ASSERT_NE(large, nullptr);
   EXPECT_TRUE(large->parameters_known);
   EXPECT_EQ(layout(*large), (Layout{{0, 18160}, {18160, 8}, {18168, 4}}));
@@ -192,9 +177,8 @@ TEST(Images, ParametersBeyondTheirSpaceAreNotKnown) {
   const auto at = std::search(bytes.begin(), bytes.end(), std::begin(described), std::end(described));
   ASSERT_NE(at, bytes.end());
   at[4 + 9] = 0x7f;
-  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known);
+  const auto image = good(parse_image(std::string(bytes.begin(), bytes.end()), kDevice));
+  EXPECT_FALSE(find_kernel(image, "large")->parameters_known);
 }
 
 // The kernel's parameter has as many bytes as the number of the architecture that it was compiled for.
@@ -229,9 +213,8 @@ TEST(Images, WrapperOfAProgram) {
     const void* data;
     const void* prelinked = nullptr;
   } wrapper{.data = bytes.data()};
-  const auto image = parse_image(&wrapper, kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  expect_kernels_cu(image.value());
+  const auto image = good(parse_image(&wrapper, kDevice));
+  expect_kernels_cu(image);
 }
 
 TEST(Images, WrapperWithPrelinkedParts) {
@@ -244,17 +227,15 @@ TEST(Images, WrapperWithPrelinkedParts) {
     const void* data;
     const void* const* prelinked;
   } wrapper{.data = first.data(), .prelinked = parts};
-  const auto image = parse_image(&wrapper, kDevice);
-  ASSERT_TRUE(image.ok());
-  expect_kernels_cu(image.value());  // what both have is there once
+  const auto image = good(parse_image(&wrapper, kDevice));
+  expect_kernels_cu(image);  // what both have is there once
 }
 
 // A one-entry fatbin around PTX that LZ4 packed, as CUDA 12 and before wrote it.
 TEST(Images, Lz4Entry) {
   const auto bytes = read_bytes("lz4.fatbin");
-  const auto image = parse_fatbin(Bytes(bytes.data(), bytes.size()), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  expect_kernels_cu(image.value());
+  const auto image = good(parse_fatbin(Bytes(bytes.data(), bytes.size()), kDevice));
+  expect_kernels_cu(image);
 }
 
 TEST(Images, RefusesWhatIsNoImage) {
@@ -278,12 +259,11 @@ TEST(Images, RefusesWhatIsNoImage) {
 TEST(Images, KernelsThatPrint) {
   for (const char* name : {"printing.cubin", "printing.ptx"}) {
     const auto bytes = read_bytes(name);
-    const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
-    ASSERT_TRUE(image.ok()) << image.status().message();
-    EXPECT_TRUE(image.value().prints) << name;
-    EXPECT_FALSE(holds_variables(image.value())) << name;
+    const auto image = good(parse_image(std::string(bytes.begin(), bytes.end()), kDevice));
+    EXPECT_TRUE(image.prints) << name;
+    EXPECT_FALSE(holds_variables(image)) << name;
     Image merged;
-    merge_image(merged, image.value());
+    merge_image(merged, image);
     EXPECT_TRUE(merged.prints);
   }
   for (const char* name : {"sm_90.cubin", "text.ptx"}) {
@@ -372,11 +352,10 @@ uint64_t bytes_held(const Image& image) {
 
 TEST(Ptx, AVariableTakesNoMoreMemoryThanItsText) {
   const std::string text = ".version 9.0\n.global .u8 large[2147483648] = {1};\n.global .u8 less[1] = {1, 2};\n";
-  const auto image = parse_ptx(text);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  EXPECT_EQ(find_global(image.value(), "large")->bytes, uint64_t{1} << 31);
-  EXPECT_LT(bytes_held(image.value()), text.size());
-  EXPECT_EQ(find_global(image.value(), "less")->initial.size(), 1u);
+  const auto image = good(parse_ptx(text));
+  EXPECT_EQ(find_global(image, "large")->bytes, uint64_t{1} << 31);
+  EXPECT_LT(bytes_held(image), text.size());
+  EXPECT_EQ(find_global(image, "less")->initial.size(), 1u);
 }
 
 template <typename T>
@@ -476,27 +455,24 @@ TEST(Fatbin, WhatUnpacksToFarMoreThanItsFileIsRefused) {
     return bytes + packed;
   };
   const std::string modest = fatbin_of(8 << 20);
-  const auto image = parse_fatbin(Bytes(modest.data(), modest.size()), kDevice);
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  EXPECT_EQ(image.value().kernels.size(), 1u);
+  EXPECT_EQ(good(parse_fatbin(Bytes(modest.data(), modest.size()), kDevice)).kernels.size(), 1u);
   const std::string bomb = fatbin_of(300 << 20);
   EXPECT_LT(bomb.size(), 100u << 10);
   EXPECT_FALSE(parse_fatbin(Bytes(bomb.data(), bomb.size()), kDevice).ok());
 }
 
 TEST(Ptx, InitialValuesAndForeignVariables) {
-  const auto image = parse_ptx(
-      ".version 9.0\n.target sm_90\n.address_size 64\n"
-      ".extern .global .align 4 .b32 elsewhere;\n"
-      ".visible .global .align 8 .f64 pi = 0d400921FB54442D18;\n"
-      ".global .f32 pair[2] = {0f3F800000, 0f40000000};\n"
-      ".global .s32 minus = -2; /* a comment { */\n"
-      ".global .align 1 .b8 text[] = {65, 66, 0};\n"
-      ".func (.param .b32 r) helper(.param .b64 x) { .reg .b32 a; { .global .u32 inside; ret; } }\n"
-      ".weak .entry k(.param .u64 .ptr .global .align 4 k_param_0, .param .align 16 .b8 k_param_1[32])\n"
-      ".maxntid 8, 4, 1 .minnctapersm 2 { ret; }\n");
-  ASSERT_TRUE(image.ok()) << image.status().message();
-  const Image& parsed = image.value();
+  const auto image =
+      good(parse_ptx(".version 9.0\n.target sm_90\n.address_size 64\n"
+                     ".extern .global .align 4 .b32 elsewhere;\n"
+                     ".visible .global .align 8 .f64 pi = 0d400921FB54442D18;\n"
+                     ".global .f32 pair[2] = {0f3F800000, 0f40000000};\n"
+                     ".global .s32 minus = -2; /* a comment { */\n"
+                     ".global .align 1 .b8 text[] = {65, 66, 0};\n"
+                     ".func (.param .b32 r) helper(.param .b64 x) { .reg .b32 a; { .global .u32 inside; ret; } }\n"
+                     ".weak .entry k(.param .u64 .ptr .global .align 4 k_param_0, .param .align 16 .b8 k_param_1[32])\n"
+                     ".maxntid 8, 4, 1 .minnctapersm 2 { ret; }\n"));
+  const Image& parsed = image;
   EXPECT_EQ(find_global(parsed, "elsewhere"), nullptr);
   EXPECT_EQ(find_global(parsed, "inside"), nullptr);
   double pi;

@@ -3,14 +3,11 @@
 #include "preload/measure/own_link.h"
 
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <vector>
 
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/driver/sim_abi.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -28,8 +25,7 @@ class OwnLink : public ::testing::Test {
     if (context_ != nullptr) driver().cuDevicePrimaryCtxRelease(0);
   }
   static uint64_t free_bytes() {
-    size_t free = 0;
-    size_t total = 0;
+    size_t free = 0, total = 0;
     EXPECT_EQ(driver().cuMemGetInfo(&free, &total), CUDA_SUCCESS);
     return free;
   }

@@ -2,10 +2,10 @@
 // process: 1 ms for a chunk of 2 MiB. A thread that is late by that clock catches up in the calls that map, which are
 // shorter then by the host's.
 #include <cuda.h>
-#include <gtest/gtest.h>
 
 #include "preload/driver/driver.h"
 #include "preload/measure/link_timer.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

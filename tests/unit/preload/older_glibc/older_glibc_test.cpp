@@ -1,15 +1,10 @@
 // The stand-ins for what glibc has gained, linked into this program as into the preloaded library: with the compiler's
 // own libraries inside, which call them.
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <random>
 #include <stdexcept>
-#include <string>
-#include <thread>
+
+#include "tests/support/test.h"
 
 extern "C" char __libc_single_threaded;
 

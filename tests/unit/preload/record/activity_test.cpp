@@ -1,14 +1,9 @@
 // The simulated and the event-pair source on a fake driver whose device clock the test sets.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <map>
-#include <thread>
-
 #include "preload/driver/resolve.h"
 #include "preload/record/activity/sources.h"
 #include "preload/record/recorder.h"
 #include "preload/trace/reader.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -116,8 +111,7 @@ TEST_F(EventSourceTest, ThreadsDoNotMixTheirPairs) {
     source_->pop(2, kStream);
   }).join();
   source_->pop(1, kStream);
-  const Times times = collect(source_);
-  EXPECT_EQ(times.size(), 2u);
+  EXPECT_EQ(collect(source_).size(), 2u);
 }
 
 TEST_F(EventSourceTest, AStoppedSourceRecordsNothing) {
@@ -164,9 +158,8 @@ TEST(RecorderActivity, CollectsIntoTheTrace) {
   source->pop(77, kStream);
   recorder->collect(*source);
   recorder->finish();
-  Result<trace::Trace> trace = trace::read_trace(::testing::TempDir() + "reprise_activity_test.trace");
-  ASSERT_TRUE(trace.ok());
-  EXPECT_EQ(trace.value().activities.at(77).end_ns, 350u);
+  auto trace = good(trace::read_trace(::testing::TempDir() + "reprise_activity_test.trace"));
+  EXPECT_EQ(trace.activities.at(77).end_ns, 350u);
   std::remove((::testing::TempDir() + "reprise_activity_test.trace").c_str());
 }
 

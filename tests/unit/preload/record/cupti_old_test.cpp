@@ -1,8 +1,7 @@
 // A CUPTI of before CUDA 12.9 crashes when a buffer is declined, so it is left alone. A process of its own, as a
 // library is looked for once: ctest sets the fake one's version.
-#include <gtest/gtest.h>
-
 #include "preload/record/activity/sources.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

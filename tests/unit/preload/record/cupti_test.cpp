@@ -1,16 +1,12 @@
 // The CUPTI source on a fake library, and the joining of records of the real layouts.
 #include <cupti.h>
 #include <dlfcn.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <map>
-#include <thread>
 
 #include "preload/record/activity/cupti_records.h"
 #include "preload/record/activity/sources.h"
 #include "preload/record/recorder.h"
 #include "tests/support/cupti/controls.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

@@ -2,16 +2,9 @@
 #include "preload/start/forwarder.h"
 
 #include <cuda.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <string>
-#include <thread>
 
 #include "preload/driver/driver.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -49,8 +42,7 @@ class Measuring : public ::testing::Test {
     return handler_->allocate(call, &address);
   }
   static uint64_t free_bytes() {
-    size_t free = 0;
-    size_t total = 0;
+    size_t free = 0, total = 0;
     EXPECT_EQ(driver().cuMemGetInfo(&free, &total), CUDA_SUCCESS);
     return free;
   }

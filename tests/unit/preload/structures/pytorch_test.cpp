@@ -1,14 +1,7 @@
 // Structures of PyTorch's kernels besides lists and strided operands (structures_test.cpp): the table against what the
 // compiler makes of them, and that content which is not as expected makes every word count.
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "preload/structures/structures.h"
+#include "tests/support/test.h"
 
 namespace reprise::structures {
 namespace {

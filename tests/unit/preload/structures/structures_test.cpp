@@ -2,13 +2,9 @@
 // should.
 #include "preload/structures/structures.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <cstddef>
-#include <cstring>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::structures {
 namespace {

@@ -1,6 +1,6 @@
 #include "preload/trace/median.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise::trace {
 namespace {

@@ -1,6 +1,6 @@
 #include "preload/trace/nearest.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

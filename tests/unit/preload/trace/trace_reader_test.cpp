@@ -1,11 +1,7 @@
 // The reader: what a good trace gives, and what it says about every kind of bad one.
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <iterator>
-
 #include "preload/trace/names.h"
 #include "preload/trace/reader.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_bytes.h"
 
 namespace reprise::trace {
@@ -44,9 +40,8 @@ TEST(TraceReader, GivesEveryRecordOfAGoodTrace) {
 // A trace and its text, as they were written when the format got its version: they must stay readable for ever.
 TEST(TraceReader, ReadsTheKeptTraceAsTheKeptText) {
   const std::string folder = REPRISE_TEST_DATA "/traces/";
-  Result<Trace> trace = read_trace(folder + "version1.trace");
-  ASSERT_TRUE(trace.ok()) << trace.status().message();
-  EXPECT_EQ(to_text(trace.value()), file_text(folder + "version1.txt"));
+  auto trace = good(read_trace(folder + "version1.trace"));
+  EXPECT_EQ(to_text(trace), file_text(folder + "version1.txt"));
 }
 
 TEST(TraceReader, OrdersEventsBySequenceAcrossChunks) {
@@ -113,7 +108,7 @@ TEST(TraceReader, NamesAFileThatIsNotThere) {
   const Result<Trace> result = read_trace("/nonexistent/t.trace");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), StatusCode::not_found);
-  EXPECT_NE(result.status().message().find("/nonexistent/t.trace"), std::string::npos);
+  EXPECT_TRUE(has(result.status().message(), "/nonexistent/t.trace"));
   EXPECT_EQ(read_trace("/").status().code(), StatusCode::io_error);
 }
 

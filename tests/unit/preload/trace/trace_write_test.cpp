@@ -1,8 +1,7 @@
-#include <gtest/gtest.h>
 
-#include <cstdio>
 
 #include "preload/trace/write.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_bytes.h"
 
 namespace reprise::trace {
@@ -14,11 +13,10 @@ TEST(TraceWrite, WhatIsReadIsWrittenRecordByRecord) {
   const Trace read = parse_trace(test::sample_trace().bytes(), "sample").value();
   const std::string path = path_of("written.trace");
   ASSERT_TRUE(write_trace(read, path).ok());
-  const Result<Trace> again = read_trace(path);
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_TRUE(again.value().tail.ok()) << again.value().tail.message();
-  EXPECT_TRUE(again.value().ended);
-  EXPECT_EQ(to_text(again.value()), to_text(read));
+  const auto again = good(read_trace(path));
+  EXPECT_TRUE(again.tail.ok()) << again.tail.message();
+  EXPECT_TRUE(again.ended);
+  EXPECT_EQ(to_text(again), to_text(read));
   std::remove(path.c_str());
 }
 
@@ -54,7 +52,7 @@ TEST(TraceWrite, KernelsGapsPausesAndTheirLossesAreKept) {
 TEST(TraceWrite, AFolderThatIsNotThereIsNamed) {
   const Status status = write_trace({}, "/no/such/folder/a.trace");
   EXPECT_EQ(status.code(), StatusCode::io_error);
-  EXPECT_NE(status.message().find("/no/such/folder/a.trace"), std::string::npos) << status.message();
+  EXPECT_TRUE(has(status.message(), "/no/such/folder/a.trace"));
 }
 
 }  // namespace

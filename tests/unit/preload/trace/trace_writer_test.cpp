@@ -1,51 +1,29 @@
 // The writer in a program that makes it hard: many threads, kill, fork, full disks, closed descriptors.
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <filesystem>
-#include <set>
-#include <thread>
 
 #include "preload/trace/ending.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/writer.h"
+#include "tests/support/test.h"
 
 namespace reprise::trace {
 namespace {
 
 class TraceWriter : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "reprise_writer_XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/t.trace";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Writer* open() {
     const char* why = "";
     Writer* writer = Writer::open(path_.c_str(), &why);
     EXPECT_NE(writer, nullptr) << why;
     return writer;
   }
-  Trace read() {
-    Result<Trace> trace = read_trace(path_);
-    EXPECT_TRUE(trace.ok()) << trace.status().message();
-    return trace.ok() ? std::move(trace.value()) : Trace{};
-  }
+  Trace read() { return good(read_trace(path_)); }
 
-  std::string folder_;
-  std::string path_;
+  const Scratch scratch_;
+  const std::string path_ = scratch_.path("t.trace");
 };
 
 // An op with `accesses` accesses whose contents follow from `sequence`.
@@ -131,7 +109,7 @@ TEST_F(TraceWriter, ThreadsComeAndGo) {
 
 TEST_F(TraceWriter, TwoWritersInOneThreadKeepTheirRecordsApart) {
   Writer* first = open();
-  const std::string other = folder_ + "/other.trace";
+  const std::string other = scratch_.folder() + "/other.trace";
   Writer* second = Writer::open(other.c_str(), nullptr);
   for (uint64_t i = 0; i < 10; ++i) {
     write_op(first, i);
@@ -217,9 +195,10 @@ TEST_F(TraceWriter, AForkChildThatNobodyToldDoesNotHang) {
 
 TEST_F(TraceWriter, SaysWhyItCannotOpen) {
   const char* why = nullptr;
-  EXPECT_EQ(Writer::open((folder_ + "/missing/t.trace").c_str(), &why), nullptr);
+  EXPECT_EQ(Writer::open((scratch_.folder() + "/missing/t.trace").c_str(), &why), nullptr);
   ASSERT_NE(why, nullptr);
-  EXPECT_EQ(std::string(why), "cannot open the trace " + folder_ + "/missing/t.trace: No such file or directory");
+  EXPECT_EQ(std::string(why),
+            "cannot open the trace " + scratch_.folder() + "/missing/t.trace: No such file or directory");
   EXPECT_EQ(Writer::open("/dev/full", &why), nullptr);
   EXPECT_EQ(std::string(why), "cannot write the trace /dev/full: No space left on device");
 }
@@ -281,7 +260,7 @@ TEST_F(TraceWriter, NeverWritesIntoTheProgramsFileWhenItsDescriptorWasReused) {
   Writer* writer = open();
   write_op(writer, 0);
   ASSERT_TRUE(writer->flush(10'000));
-  const std::string victim = folder_ + "/victim";
+  const std::string victim = scratch_.folder() + "/victim";
   struct stat trace_status;
   ASSERT_EQ(::stat(path_.c_str(), &trace_status), 0);
   int file = -1;

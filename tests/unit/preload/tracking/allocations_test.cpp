@@ -1,15 +1,11 @@
 // The map of live allocations: what a word points into.
 #include "preload/tracking/allocations.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-
-#include <atomic>
-#include <map>
-#include <thread>
 
 #include "preload/tracking/interval_map.h"
 #include "preload/tracking/pool_use.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -69,8 +65,7 @@ TEST(Allocations, FindsEveryByteAndNotTheOneBehind) {
 }
 
 TEST(Allocations, OnePastTheEndIsTheNeighbour) {
-  const Allocation left = make(0x20000000, 0x1000);
-  const Allocation right = make(0x20001000, 0x1000);
+  const Allocation left = make(0x20000000, 0x1000), right = make(0x20001000, 0x1000);
   insert_allocation(left);
   insert_allocation(right);
   Allocation found;

@@ -1,12 +1,9 @@
 // The map from handles to words that hooks read without locks.
 #include "preload/tracking/handle_map.h"
 
-#include <gtest/gtest.h>
 #include <malloc.h>
 
-#include <atomic>
-#include <map>
-#include <thread>
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

@@ -1,7 +1,7 @@
 // Names of kernels, as the libraries' own builds have them.
 #include "preload/tracking/opaque_kernels.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {

@@ -1,12 +1,7 @@
 // What an audit concludes from launches that end and launches that fault, and what it keeps of that.
 #include "replay/audit/evidence.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -124,19 +119,17 @@ TEST_F(EvidenceTest, WhatIsToldOfAKernelIsWhatItsAuditedLaunchesShowed) {
     log.open(path.c_str());
     evidence_.tell(log);
     log.flush();
-    std::ifstream file(path);
-    return std::string{std::istreambuf_iterator<char>(file), {}};
+    return read_file(path);
   };
   evidence_.pass(command_, "the device was busy");
-  EXPECT_NE(told().find("\"outcome\":\"never\",\"why\":\"the device was busy\""), std::string::npos) << told();
+  EXPECT_TRUE(has(told(), "\"outcome\":\"never\",\"why\":\"the device was busy\""));
   launch(5);
-  EXPECT_NE(told().find("\"outcome\":\"too_few\""), std::string::npos) << told();
+  EXPECT_TRUE(has(told(), "\"outcome\":\"too_few\""));
   for (uint64_t i = 0; i < facts::kAuditedLaunches; ++i) launch(5);
-  EXPECT_NE(told().find("\"outcome\":\"audited\",\"launches\":6,\"shapes\":1,\"audited_shapes\":1"), std::string::npos)
-      << told();
+  EXPECT_TRUE(has(told(), "\"outcome\":\"audited\",\"launches\":6,\"shapes\":1,\"audited_shapes\":1"));
   evidence_.begin(command_, 5);
   evidence_.failed(command_, launch_of_three(), blame(launch_of_three(), {true, kAway}));
-  EXPECT_NE(told().find("\"outcome\":\"strayed\""), std::string::npos) << told();
+  EXPECT_TRUE(has(told(), "\"outcome\":\"strayed\""));
   fs::remove(path);
 }
 

@@ -1,15 +1,7 @@
 // The run log from its writer to its reader: one table names its keys for both.
 #include "replay/base/run_log.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdio>
-#include <filesystem>
-#include <string>
-#include <thread>
-
+#include "tests/support/test.h"
 #include "tools/cli/files.h"
 #include "tools/report/log/run_log.h"
 
@@ -83,12 +75,12 @@ TEST_F(RunLogFile, WhatAnotherProgramIsWritingStays) {
   RunLogWriter second;
   testing::internal::CaptureStderr();
   second.open(path_.c_str());
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("is being written by another process"), std::string::npos);
+  EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), "is being written by another process"));
   write_start(second, "second");
   write_start(writer_, "first again");
   const std::string text = tools::read_file(path_).value();
   for (const char* program : {"\"first\"", "\"second\"", "\"first again\""}) {
-    EXPECT_NE(text.find(program), std::string::npos) << text;
+    EXPECT_TRUE(has(text, program));
   }
 }
 
@@ -103,7 +95,7 @@ TEST_F(RunLogFile, WhatAnEarlierRunWroteGoesAndIsSaidTo) {
             "reprise: " + path + " had the lines of an earlier run, and is written anew\n");
   write_start(later, "later");
   EXPECT_EQ(report::read_run_log(path).value().program, "later");
-  EXPECT_EQ(tools::read_file(path).value().find("earlier"), std::string::npos);
+  EXPECT_FALSE(has(tools::read_file(path).value(), "earlier"));
   std::remove(path.c_str());
 }
 
@@ -115,8 +107,7 @@ TEST_F(RunLogFile, WhatAnEarlierProgramOfTheCommandWroteStays) {
   RunLogWriter later;
   testing::internal::CaptureStderr();
   later.open(path.c_str());
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("has the lines of an earlier program of this command"),
-            std::string::npos);
+  EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), "has the lines of an earlier program of this command"));
   write_start(later, "later");
   const std::string text = tools::read_file(path).value();
   EXPECT_EQ(text.find("{\"kind\":\"start\",\"program\":\"earlier\"}\n{\"kind\":\"mem\n{"), 0u) << text;

@@ -1,12 +1,8 @@
 // Digests on a device, simulated or real: any change shows, the way the bytes are cut up does not.
 #include "replay/digest/digests.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <random>
-
 #include "preload/driver/driver.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -42,8 +38,7 @@ class DigestsTest : public testing::Test {
     return cell;
   }
   bool same(const std::vector<unsigned char>& a, const std::vector<unsigned char>& b) {
-    DigestCell one = digest(a, kBytes);
-    DigestCell two = digest(b, kBytes);
+    DigestCell one = digest(a, kBytes), two = digest(b, kBytes);
     const bool equal = digests_.equal(one, two);
     digests_.give_back(&one);
     digests_.give_back(&two);

@@ -1,6 +1,4 @@
 // What leaves without a copy gives its memory up at once, whatever else is copied meanwhile.
-#include <gtest/gtest.h>
-
 #include "tests/unit/replay/dispatch/planned_device.h"
 
 namespace reprise::replay {

@@ -1,13 +1,4 @@
 // The plan executor's markers: behind few ops, and where they show what the device waits for.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdio>
-#include <fstream>
-#include <string>
-#include <thread>
-
 #include "tests/unit/replay/dispatch/planned_device.h"
 
 namespace reprise::replay {

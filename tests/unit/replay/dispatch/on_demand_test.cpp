@@ -2,15 +2,8 @@
 // addresses come back when the last work that used them is complete.
 #include "replay/dispatch/on_demand.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "preload/base/readable.h"
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {
@@ -132,8 +125,7 @@ TEST_F(OnDemandTest, AKernelRunsWithItsTensorsResident) {
 
 // A copy between devices, say: the tensor is of our context, the stream of another one.
 TEST_F(OnDemandTest, WorkOfAnotherContextIsIssuedThereAndItsTensorsComeFromOurs) {
-  const CUdeviceptr a = allocate(4 * device_.chunk_bytes);
-  const CUdeviceptr b = allocate(4 * device_.chunk_bytes);
+  const CUdeviceptr a = allocate(4 * device_.chunk_bytes), b = allocate(4 * device_.chunk_bytes);
   const CUstream own = device_.driver.stream();
   const CUcontext elsewhere = reinterpret_cast<CUcontext>(uint64_t{0xd0});
   device_.driver.current = elsewhere;
@@ -164,21 +156,17 @@ TEST_F(OnDemandTest, WhatIsSaidOfMissingMemoryAddsUp) {
     EXPECT_EQ(waiter.result(), CUDA_ERROR_OUT_OF_MEMORY);
     return ::testing::internal::GetCapturedStderr();
   };
-  const CUdeviceptr a = allocate(2 * chunk);
-  const CUdeviceptr b = allocate(2 * chunk);
-  const CUdeviceptr c = allocate(chunk);
-  EXPECT_NE(said({a, b, c}).find("a_kernel needs " + readable_bytes(5 * chunk) +
-                                 " of device memory at once, the budget leaves " + readable_bytes(4 * chunk)),
-            std::string::npos);
+  const CUdeviceptr a = allocate(2 * chunk), b = allocate(2 * chunk), c = allocate(chunk);
+  EXPECT_TRUE(has(said({a, b, c}), "a_kernel needs " + readable_bytes(5 * chunk) +
+                                       " of device memory at once, the budget leaves " + readable_bytes(4 * chunk)));
   // The device is fuller than the budget says: it gives three chunks, and the call needs four.
   shared_.counters.limit_chunks.store(4);
   device_.driver.capacity = device_.driver.bytes + 3 * chunk;
-  EXPECT_NE(
-      said({a, b}).find("a_kernel needs " + readable_bytes(4 * chunk) + " of device memory at once, and can have " +
-                        readable_bytes(3 * chunk) + ", for the device has no room for more: "),
-      std::string::npos);
+  EXPECT_TRUE(has(said({a, b}), "a_kernel needs " + readable_bytes(4 * chunk) +
+                                    " of device memory at once, and can have " + readable_bytes(3 * chunk) +
+                                    ", for the device has no room for more: "));
   for (const int nth : {1, 2}) device_.driver.fail("cuMemMap", nth);
-  EXPECT_NE(said({c}).find("a_kernel: the driver is out of memory"), std::string::npos);
+  EXPECT_TRUE(has(said({c}), "a_kernel: the driver is out of memory"));
 }
 
 TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {
@@ -269,10 +257,8 @@ TEST_F(OnDemandTest, AnOrderThatIsRefusedIsMadeAgainOrToldForGood) {
 
 // It sleeps until its stream has come to it; what other threads call needs its memory meanwhile, and is waited for.
 TEST_F(OnDemandTest, ACallThatWaitsForTheDeviceHoldsNoOtherUp) {
-  const CUdeviceptr a = allocate(3 * device_.chunk_bytes);
-  const CUdeviceptr b = allocate(3 * device_.chunk_bytes);
-  const CUstream slow = device_.driver.stream();
-  const CUstream other = device_.driver.stream();
+  const CUdeviceptr a = allocate(3 * device_.chunk_bytes), b = allocate(3 * device_.chunk_bytes);
+  const CUstream slow = device_.driver.stream(), other = device_.driver.stream();
   kernel(slow, {a});
   device_.driver.launch(slow, [] {});  // around us
   Waiter waiter;
@@ -295,8 +281,7 @@ TEST_F(OnDemandTest, ACallThatWaitsForTheDeviceHoldsNoOtherUp) {
 
 // While the thread is in the driver, its memory stays: whoever needs the room waits until the call is made.
 TEST_F(OnDemandTest, RoomIsNotMadeOfWhatAGrantedCallUses) {
-  const CUdeviceptr a = allocate(3 * device_.chunk_bytes);
-  const CUdeviceptr b = allocate(3 * device_.chunk_bytes);
+  const CUdeviceptr a = allocate(3 * device_.chunk_bytes), b = allocate(3 * device_.chunk_bytes);
   const CUstream stream = device_.driver.stream();
   Waiter waiter;
   LogEntry* const copy = blocking(stream, a, &waiter);
@@ -330,8 +315,7 @@ TEST_F(OnDemandTest, ACallThatDoesNotFitIsAnsweredAndNotMade) {
 
 // A small tensor of more streams than its uses can tell apart: the next one in its place waits for all of them.
 TEST_F(OnDemandTest, APlaceOfManyStreamsIsWaitedForToo) {
-  const CUdeviceptr stays = allocate(100);
-  const CUdeviceptr small = allocate(100);
+  const CUdeviceptr stays = allocate(100), small = allocate(100);
   for (size_t i = 0; i <= LaneUses::kMost + 1; ++i) kernel(device_.driver.stream(), {small});
   ASSERT_TRUE(device_.memory.tensors.find(small)->uses.everything());
   device_.driver.clear();

@@ -1,18 +1,11 @@
 // A plan executor on a fake driver, its plan, and kernels that compute: what tests of it share.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <deque>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "analyzer/verify/verify.h"
 #include "preload/trace/signature.h"
 #include "replay/dispatch/plan_executor.h"
 #include "replay/dispatch/repeats.h"
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {

@@ -2,16 +2,9 @@
 // random plans and random orders, over iterations that overlap.
 #include "replay/dispatch/progress.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <deque>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/plan/random_plan.h"
 
 namespace reprise::replay {

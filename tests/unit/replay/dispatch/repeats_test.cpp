@@ -1,7 +1,5 @@
 // A plan that recomputes, enforced on a fake driver: repeats have this iteration's parameters, what is not as it was is
 // found before anything of it can be seen, and a departure in between loses nothing.
-#include <gtest/gtest.h>
-
 #include "tests/unit/replay/dispatch/planned_device.h"
 
 namespace reprise::replay {

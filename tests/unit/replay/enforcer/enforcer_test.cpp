@@ -2,15 +2,10 @@
 #include "replay/enforcer/enforcer.h"
 
 #include <cuda.h>
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstring>
-#include <thread>
 
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
+#include "tests/support/test.h"
 
 namespace reprise {
 namespace {
@@ -80,9 +75,7 @@ TEST_F(EnforcerTest, ATensorThatNoCallCouldUseIsRefusedWhenItIsAllocated) {
 
 // Threads may still free when nobody serves calls any more; the addresses are nothing to the driver.
 TEST_F(EnforcerTest, AFreeBehindTheEndHasNothingToDo) {
-  const CUdeviceptr one = allocate(4 << 20);
-  const CUdeviceptr other = allocate(4 << 20);
-  const CUdeviceptr served = allocate(4 << 20);
+  const CUdeviceptr one = allocate(4 << 20), other = allocate(4 << 20), served = allocate(4 << 20);
   EXPECT_EQ(free(served, false), CUDA_SUCCESS);
   handler_->abandon();
   EXPECT_EQ(driver().cuMemFree(one), CUDA_ERROR_INVALID_VALUE);

@@ -1,11 +1,7 @@
 // The streams that stand for the per-thread default stream, on a fake driver.
 #include "replay/enforcer/per_thread.h"
 
-#include <gtest/gtest.h>
-
-#include <thread>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/fake_driver.h"
 
 namespace reprise::replay {

@@ -1,12 +1,7 @@
 // Which bytes are others when a launch is tried again: what a kernel may wait for stays.
 #include "replay/examine/disturbance.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <random>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -66,8 +61,7 @@ TEST(Disturbance, AMaskOfBytesHasNotCounted) {
 }
 
 TEST(Disturbance, PatternsGoWhereSomethingChanged) {
-  const Words before = numbers(64, 1.5F);
-  const Words after = numbers(64, 7.25F);
+  const Words before = numbers(64, 1.5F), after = numbers(64, 7.25F);
   bool everywhere = false;
   EXPECT_EQ(laid(before, after, &everywhere), Words(64, 0xa5a5a5a5));
   EXPECT_TRUE(everywhere);

@@ -1,13 +1,7 @@
 // A launch that is tried again, on a fake driver: what it does alone, and beside another kernel.
 #include "replay/examine/trials.h"
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {

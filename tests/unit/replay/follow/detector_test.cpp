@@ -1,10 +1,9 @@
 // The detector speaks up when two periods repeat, and keeps quiet otherwise.
 #include "replay/follow/detector.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {

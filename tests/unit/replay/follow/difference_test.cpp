@@ -1,13 +1,8 @@
 // What a live call has that the plan's call of the same name does not.
 #include "replay/follow/difference.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "preload/trace/signature.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {

@@ -1,14 +1,9 @@
 // A program of one weight and a loop beside a plan follower: what its tests share.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "preload/trace/signature.h"
 #include "replay/follow/plan_follower.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 

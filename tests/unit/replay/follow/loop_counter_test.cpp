@@ -1,9 +1,7 @@
 // How often a loop was passed through, whatever else the program did.
 #include "replay/follow/loop_counter.h"
 
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {

@@ -1,8 +1,4 @@
 // When a plan begins, when it ends, and what the enforcer is told about each call of a loop.
-#include <memory>
-#include <string>
-#include <utility>
-
 #include "tests/unit/replay/follow/followed_program.h"
 
 namespace reprise::replay {

@@ -1,8 +1,4 @@
 // When a plan comes back that the program has left, and of which of several.
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "tests/unit/replay/follow/followed_program.h"
 
 namespace reprise::replay {

@@ -2,7 +2,7 @@
 // between.
 #include "replay/memory/around.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {

@@ -3,12 +3,7 @@
 // cgroup-v2.rst).
 #include "replay/memory/tiers/available.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <string>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -18,12 +13,8 @@ constexpr uint64_t kGiB = 1ull << 30;
 class AvailableTest : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/reprise-available-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    root_ = name;
     write("/proc/meminfo", "MemTotal:       134217728 kB\nMemFree: 1024 kB\nMemAvailable:   67108864 kB\n");
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
@@ -52,7 +43,8 @@ class AvailableTest : public testing::Test {
       "32 30 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
       "35 30 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n";
   static constexpr uint64_t kNoLimit = 9223372036854771712u;  // as version 1 says it
-  std::string root_;
+  const Scratch scratch_;
+  const std::string root_ = scratch_.folder();
 };
 
 TEST_F(AvailableTest, WithoutAGroupItIsWhatTheMachineHas) { EXPECT_EQ(available(), 64 * kGiB); }

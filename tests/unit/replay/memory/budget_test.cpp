@@ -1,12 +1,12 @@
 // The rule that turns a budget into a number of chunks, errors on their way to the program, and busy times.
 #include "replay/memory/budget.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "replay/dispatch/stopwatch.h"
 #include "replay/memory/uses.h"
 #include "replay/queue/faults.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -28,8 +28,7 @@ TEST(BudgetTest, APercentageFollowsThePeakAndStaysBelowItsEnd) {
     for (const uint64_t bytes : asked) final_peak = std::max(final_peak, bytes);
     const uint64_t last = chunk_limit(rule, 64, 0, final_peak, 0);
     const auto working_set = *rc::gen::inRange<uint64_t>(0, last + 1);
-    uint64_t peak = 0;
-    uint64_t before = 0;
+    uint64_t peak = 0, before = 0;
     for (const uint64_t bytes : asked) {
       peak = std::max(peak, bytes);
       const uint64_t limit = chunk_limit(rule, 64, 0, peak, working_set);

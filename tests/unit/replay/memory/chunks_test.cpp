@@ -1,14 +1,10 @@
 // The chunk pool on a fake driver: never more than the limit, never a chunk twice, refusals change nothing.
 #include "replay/memory/chunks.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <set>
-#include <string>
-#include <vector>
-
 #include "replay/memory/tensors.h"
+#include "tests/support/test.h"
 #include "tests/unit/replay/fake_driver.h"
 #include "tests/unit/replay/uniform.h"
 
@@ -33,9 +29,7 @@ class ChunkPoolTest : public ::testing::Test {
 
 TEST_F(ChunkPoolTest, CreatesUpToTheLimitAndReusesTheOldest) {
   EXPECT_EQ(pool_.available(), 3u);
-  const ChunkIndex a = take();
-  const ChunkIndex b = take();
-  const ChunkIndex c = take();
+  const ChunkIndex a = take(), b = take(), c = take();
   EXPECT_EQ(std::set({a, b, c}).size(), 3u);
   EXPECT_EQ(take(), kNoChunk);
   EXPECT_EQ(refused_, CUDA_SUCCESS) << "the limit refuses, not the driver";
@@ -63,8 +57,7 @@ TEST_F(ChunkPoolTest, ARefusedCreationTakesNothing) {
 }
 
 TEST_F(ChunkPoolTest, AboveTheLimitNoChunkIsHandedOut) {
-  const ChunkIndex a = take();
-  const ChunkIndex b = take();
+  const ChunkIndex a = take(), b = take();
   pool_.give_back(a);
   pool_.set_limit(1);
   EXPECT_TRUE(pool_.exceeds_limit());

@@ -1,13 +1,9 @@
 // Lanes on a fake driver: what a wait costs, what it waits for, and what is known to be complete.
 #include "replay/memory/lanes.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <map>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 #include "tests/unit/replay/uniform.h"
 
@@ -52,8 +48,7 @@ TEST_F(LanesTest, AStreamIsOneLaneInEachContext) {
 }
 
 TEST_F(LanesTest, WaitsThatNeedNothingCostNothing) {
-  const LaneUse use = work(first_);
-  EXPECT_EQ(lanes_.wait_on(first_, use), CUDA_SUCCESS) << "a lane is in order by itself";
+  EXPECT_EQ(lanes_.wait_on(first_, work(first_)), CUDA_SUCCESS) << "a lane is in order by itself";
   EXPECT_EQ(lanes_.wait_on(second_, LaneUse{first_, 0}), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.wait_on(second_, LaneUses{}), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.host_wait(LaneUses{}), CUDA_SUCCESS);
@@ -61,16 +56,14 @@ TEST_F(LanesTest, WaitsThatNeedNothingCostNothing) {
 }
 
 TEST_F(LanesTest, AWaitIsMadeOnce) {
-  const LaneUse older = work(first_);
-  const LaneUse newer = work(first_);
+  const LaneUse older = work(first_), newer = work(first_);
   EXPECT_EQ(lanes_.wait_on(second_, newer), CUDA_SUCCESS);
   EXPECT_EQ(calls(), (Calls{"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}));
   device_.driver.clear();
   EXPECT_EQ(lanes_.wait_on(second_, newer), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.wait_on(second_, older), CUDA_SUCCESS);
   EXPECT_EQ(calls(), Calls{});
-  const LaneIndex third = device_.new_lane();
-  EXPECT_EQ(lanes_.wait_on(third, older), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.wait_on(device_.new_lane(), older), CUDA_SUCCESS);
   EXPECT_EQ(calls(), Calls{"cuStreamWaitEvent"}) << "the event is there already";
 }
 
@@ -277,8 +270,7 @@ TEST_F(LanesTest, SynchronizeCompletesTheLanesOfAllContexts) {
 TEST_F(LanesTest, WhileACaptureIsOpenNoEventIsOwedAndNoContextIsWaitedFor) {
   std::atomic<int> open{0};
   lanes_.watch_captures(&open);
-  const LaneUse early = work(first_);
-  const LaneUse other = work(second_);
+  const LaneUse early = work(first_), other = work(second_);
   open = 1;
   EXPECT_EQ(lanes_.mark_all(), CUDA_SUCCESS);
   const LaneUse late = work(second_);
@@ -364,11 +356,9 @@ TEST_F(LanesTest, ARefusedDestructionKeepsTheLane) {
 TEST_F(LanesTest, AnIdleClosedLaneIsUsedAgainAndItsPositionsGoOn) {
   const LaneUse before = work(first_);
   ASSERT_EQ(lanes_.close(lanes_.stream(first_), device_.context), CUDA_SUCCESS);
-  const LaneIndex busy = device_.new_lane();
-  EXPECT_NE(busy, first_) << "its work is not complete";
+  EXPECT_NE(device_.new_lane(), first_) << "its work is not complete";
   device_.driver.run_all();
-  const LaneIndex elsewhere = lane_elsewhere();
-  EXPECT_NE(elsewhere, first_) << "of another context";
+  EXPECT_NE(lane_elsewhere(), first_) << "of another context";
   lanes_.enter(device_.context);
   const LaneIndex again = device_.new_lane();
   EXPECT_EQ(again, first_);

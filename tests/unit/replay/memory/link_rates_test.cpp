@@ -1,13 +1,7 @@
 // Measuring the link on a fake driver: whichever of its calls fails, nothing is left that could do harm.
 #include "replay/measure/link_rates.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {

@@ -2,13 +2,9 @@
 // table is what the class says it is.
 #include "replay/memory/mappings.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <map>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 #include "tests/unit/replay/uniform.h"
 

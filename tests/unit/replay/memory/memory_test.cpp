@@ -2,12 +2,7 @@
 // a refused copy changes.
 #include "replay/memory/memory.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {
@@ -243,8 +238,7 @@ TEST_F(CopiesTest, ADigestThatIsNotOrderedKeepsTheBytesInTheirPlace) {
 
 // The digest of what leaves comes before the copy's end or behind it; the lane is held up by neither but for its end.
 TEST_F(CopiesTest, ADigestIsComputedBesideItsCopy) {
-  const CUstream to_host = memory_.lanes.stream(Lanes::kToHost);
-  const CUstream digests = memory_.lanes.stream(Lanes::kDigests);
+  const CUstream to_host = memory_.lanes.stream(Lanes::kToHost), digests = memory_.lanes.stream(Lanes::kDigests);
   const auto run = [this](CUstream stream) {
     while (device_.driver.step(stream)) {
     }

@@ -1,11 +1,7 @@
 // Which part of what a device has less than before is the program's.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <string_view>
-
 #include "preload/driver/own_memory.h"
 #include "replay/memory/budget.h"
+#include "tests/support/test.h"
 #include "tests/unit/replay/fake_driver.h"
 
 namespace reprise::replay {

@@ -1,13 +1,9 @@
 // The pager on a fake driver with real bytes: no program ever sees a wrong byte or more memory than the limit, whatever
 // the driver refuses; with strict safety, not even by accesses that the pager does not know of.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <map>
-#include <set>
-#include <vector>
-
 #include "replay/memory/pager.h"
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/paged_program.h"
 #include "tests/unit/replay/uniform.h"
 

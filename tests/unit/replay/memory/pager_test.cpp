@@ -2,13 +2,7 @@
 // behind.
 #include "replay/memory/pager.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/paged_program.h"
 
 namespace reprise::replay {

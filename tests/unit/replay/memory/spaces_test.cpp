@@ -1,14 +1,10 @@
 // Ranges, slabs, host slots and the ring: no two live pieces overlap, and what was given back is handed out again.
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <deque>
-#include <map>
-#include <vector>
 
 #include "replay/memory/ranges.h"
 #include "replay/memory/tiers/slots.h"
 #include "replay/queue/ring.h"
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {
@@ -40,16 +36,14 @@ TEST(ArenaTest, NoTensorLiesWhereTheLowerHalfOfAnAddressIsSmall) {
 TEST(RangesTest, LeavesAGuardBehindEveryRange) {
   Ranges ranges;
   ranges.reset({1 << 20, 64 * kUnit}, kUnit);
-  const uint64_t first = ranges.allocate(kUnit);
-  const uint64_t second = ranges.allocate(1);
+  const uint64_t first = ranges.allocate(kUnit), second = ranges.allocate(1);
   EXPECT_GE(second, first + 2 * kUnit);
 }
 
 TEST(RangesTest, GivesTheNewestRangeOfTheSameSizeBack) {
   Ranges ranges;
   ranges.reset({1 << 20, 64 * kUnit}, kUnit);
-  const uint64_t first = ranges.allocate(3 * kUnit);
-  const uint64_t second = ranges.allocate(3 * kUnit);
+  const uint64_t first = ranges.allocate(3 * kUnit), second = ranges.allocate(3 * kUnit);
   ranges.release(first, 3 * kUnit);
   ranges.release(second, 3 * kUnit);
   EXPECT_EQ(ranges.allocate(3 * kUnit - 5), second);
@@ -59,8 +53,7 @@ TEST(RangesTest, GivesTheNewestRangeOfTheSameSizeBack) {
 TEST(RangesTest, JoinsNeighboursWhenTheZoneIsUsedUp) {
   Ranges ranges;
   ranges.reset({1 << 20, 8 * kUnit}, kUnit);
-  const uint64_t first = ranges.allocate(kUnit);
-  const uint64_t second = ranges.allocate(kUnit);
+  const uint64_t first = ranges.allocate(kUnit), second = ranges.allocate(kUnit);
   ASSERT_NE(ranges.allocate(3 * kUnit), 0u);
   EXPECT_EQ(ranges.allocate(3 * kUnit), 0u);
   ranges.release(second, kUnit);

@@ -2,13 +2,9 @@
 // where it is, so that the enforcer can say what was expected.
 #include "replay/plan/matcher.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/plan/random_plan.h"
 
 namespace reprise::replay {

@@ -1,15 +1,9 @@
 // The index of a plan says what a scan of the plan says, and refuses what could not be enforced.
 #include "replay/plan/plan_index.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <tuple>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/replay/plan/random_plan.h"
 
 namespace reprise::replay {
@@ -101,7 +95,7 @@ TEST(PlanIndexTest, TheZoneMustHoldAllOfThem) {
   EXPECT_TRUE(index_of(small_plan(), {kZone.base, 5 * kChunk}).ok);
   const Made made = index_of(small_plan(), {kZone.base, 5 * kChunk - 1});
   EXPECT_FALSE(made.ok);
-  EXPECT_NE(made.why.find("address space"), std::string::npos);
+  EXPECT_TRUE(has(made.why, "address space"));
 }
 
 TEST(PlanIndexTest, AReleaseFollowsWhatUsesItsTensorAndTransfersWaitThroughIt) {
@@ -205,26 +199,26 @@ TEST(PlanIndexTest, RefusesWhatItCannotEnforce) {
     EXPECT_FALSE(made.ok);
     return made.why;
   };
-  EXPECT_NE(index_of(small_plan(), kZone, 2 * kChunk).why.find("chunks of 4096 bytes"), std::string::npos);
+  EXPECT_TRUE(has(index_of(small_plan(), kZone, 2 * kChunk).why, "chunks of 4096 bytes"));
   plan::Plan devices = small_plan();
   devices.device_chunks = {1, 1};
-  EXPECT_NE(why(devices).find("2 devices"), std::string::npos);
+  EXPECT_TRUE(has(why(devices), "2 devices"));
   plan::Plan recomputing = small_plan();
   recomputing.calls[2].recompute_of = 2;
   PlanIndex index;
   std::string strictly;
   EXPECT_FALSE(make_plan_index(recomputing, kZone, kChunk, &index, &strictly, plan::Safety::strict));
-  EXPECT_NE(strictly.find("recompute"), std::string::npos);
+  EXPECT_TRUE(has(strictly, "recompute"));
   plan::Plan reordered = small_plan();
   reordered.vertices[0].predecessors = {{1, plan::EdgeKind::memory, 0}};
   reordered.order = {1, 0, 2, 3};
-  EXPECT_NE(why(reordered).find("reorders"), std::string::npos);
+  EXPECT_TRUE(has(why(reordered), "reorders"));
   plan::Plan split = small_plan();
   split.tensors[0].part_of = 0;
-  EXPECT_NE(why(split).find("splits"), std::string::npos);
+  EXPECT_TRUE(has(why(split), "splits"));
   plan::Plan empty;
   empty.chunk_bytes = kChunk;
-  EXPECT_NE(why(empty).find("no calls"), std::string::npos);
+  EXPECT_TRUE(has(why(empty), "no calls"));
 }
 
 TEST(PlanIndexTest, SmallTensorsThatAreAliveTogetherMustNotOverlap) {

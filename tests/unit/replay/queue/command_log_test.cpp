@@ -1,13 +1,7 @@
 // The command log: deep copies, order, blocking when full, waiting for entries that are done out of order.
 #include "replay/queue/command_log.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {

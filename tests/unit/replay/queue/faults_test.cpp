@@ -1,7 +1,7 @@
 // What a later call answers after a deferred one failed.
 #include "replay/queue/faults.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise::replay {
 namespace {

@@ -1,13 +1,8 @@
 // Staged bytes stay until the copy that reads them is complete, and events until the work that names them was issued.
 #include "replay/queue/staging.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <string>
-#include <vector>
-
 #include "replay/queue/events.h"
+#include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {
@@ -46,8 +41,7 @@ TEST_F(StagingTest, KeepsTheBytesWhateverBecomesOfTheSource) {
 }
 
 TEST_F(StagingTest, BytesAreFreeWhenTheirCopyIsCompleteInOrder) {
-  const uint64_t first = stage('a', 512);
-  const uint64_t second = stage('b', 512);
+  const uint64_t first = stage('a', 512), second = stage('b', 512);
   EXPECT_FALSE(fits(1));
   const LaneUse early = device_.work(lane_, [] {});
   device_.memory.lanes.mark(lane_);

@@ -1,12 +1,9 @@
 // Sizes mean the same wherever they are written: for the preloaded library, the simulated device and the command line.
 #include "preload/base/amount.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <optional>
-#include <string>
-
+#include "tests/support/test.h"
 #include "tools/cli/sizes.h"
 #include "tools/device/base/settings.h"
 

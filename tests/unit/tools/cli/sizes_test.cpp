@@ -1,7 +1,8 @@
 #include "tools/cli/sizes.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include "tests/support/test.h"
 
 namespace reprise::tools {
 namespace {
@@ -26,10 +27,10 @@ TEST(Sizes, WhatIsNoSizeIsRefusedWithItsText) {
     Result<uint64_t> size = parse_size(text);
     ASSERT_FALSE(size.ok()) << text;
     EXPECT_EQ(size.status().code(), StatusCode::invalid_argument);
-    EXPECT_NE(size.status().message().find(std::string("'") + text + "'"), std::string::npos);
+    EXPECT_TRUE(has(size.status().message(), std::string("'") + text + "'"));
   }
-  EXPECT_NE(parse_size("-1GiB").status().message().find("negative"), std::string::npos);
-  EXPECT_NE(parse_size("99999999PiB").status().message().find("too large"), std::string::npos);
+  EXPECT_TRUE(has(parse_size("-1GiB").status().message(), "negative"));
+  EXPECT_TRUE(has(parse_size("99999999PiB").status().message(), "too large"));
 }
 
 TEST(Sizes, BudgetsAreSizesOrShares) {
@@ -44,15 +45,15 @@ TEST(Sizes, ImpossibleBudgetsAreRefused) {
   for (const char* text : {"0", "0%", "101%", "-5%", "-1", "10PB", "17TiB", "4095", "abc", "%"}) {
     EXPECT_FALSE(parse_budget(text).ok()) << text;
   }
-  EXPECT_NE(parse_budget("abc", "--host-memory").status().message().find("--host-memory"), std::string::npos);
+  EXPECT_TRUE(has(parse_budget("abc", "--host-memory").status().message(), "--host-memory"));
 }
 
 TEST(Sizes, AForgottenPercentSignIsNamed) {
   EXPECT_EQ(parse_budget("70").status().message(),
             "--budget 70: 70 bytes are too few to hold anything; did you mean 70%?");
-  EXPECT_EQ(parse_budget("700").status().message().find("did you mean"), std::string::npos);
-  EXPECT_EQ(parse_budget("0").status().message().find("did you mean"), std::string::npos);
-  EXPECT_EQ(parse_budget("70B").status().message().find("did you mean"), std::string::npos);
+  EXPECT_FALSE(has(parse_budget("700").status().message(), "did you mean"));
+  EXPECT_FALSE(has(parse_budget("0").status().message(), "did you mean"));
+  EXPECT_FALSE(has(parse_budget("70B").status().message(), "did you mean"));
 }
 
 RC_GTEST_PROP(Sizes, WhatGoesToTheShimReadsBackTheSame, (uint32_t kilobytes)) {

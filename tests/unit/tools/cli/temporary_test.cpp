@@ -1,14 +1,7 @@
 #include "tools/cli/temporary.h"
 
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "preload/base/written_files.h"
+#include "tests/support/test.h"
 #include "tools/cli/files.h"
 #include "tools/cli/outputs.h"
 
@@ -43,9 +36,8 @@ class Temporary : public testing::Test {
 TEST_F(Temporary, AFolderGoesWithItsObject) {
   std::string path;
   {
-    Result<TemporaryFolder> folder = TemporaryFolder::create();
-    ASSERT_TRUE(folder.ok());
-    TemporaryFolder moved = std::move(folder.value());
+    auto folder = good(TemporaryFolder::create());
+    TemporaryFolder moved = std::move(folder);
     path = moved.path();
     std::ofstream(moved.file("a")) << "x";
     EXPECT_TRUE(std::filesystem::exists(path + "/a"));

@@ -1,15 +1,7 @@
 #include "tools/export/export.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
-
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_events.h"
 
 namespace reprise::exports {
@@ -192,7 +184,7 @@ TEST(Csv, WhatIsNotKnownOfAnIterationOnDemandIsEmpty) {
   const report::Json rows = report::iterations_section(inputs);
   for (size_t column = 7; column < 11; ++column) EXPECT_TRUE(rows.at(0).at(column).is_null()) << rows.dump();
   EXPECT_EQ(rows.at(1).at(7), 0);
-  EXPECT_NE(to_perfetto(inputs).value().find("\"wall_ns\":655"), std::string::npos);
+  EXPECT_TRUE(has(to_perfetto(inputs).value(), "\"wall_ns\":655"));
   EXPECT_EQ(to_perfetto(inputs).value().find("stall_ns"), to_perfetto(inputs).value().rfind("stall_ns"));
 }
 
@@ -289,10 +281,7 @@ TEST(Perfetto, HostThreadsHaveTheirOwnNumbers) {
 // Each in the table of its file.
 TEST(Csv, EveryColumnIsDescribed) {
   const Sample sample;
-  std::ifstream file(REPRISE_FORMAT_PAGE);
-  std::stringstream page;
-  page << file.rdbuf();
-  const std::string text = page.str();
+  const std::string text = read_file(REPRISE_FORMAT_PAGE);
   const std::map<std::string, std::string> heads = {
       {"| of a run log,", lines(to_csv({nullptr, nullptr, &sample.log}).value())[0]},
       {"| of a plan's tensors,", lines(to_tensor_table({nullptr, &sample.plan}).value())[0]},
@@ -304,7 +293,7 @@ TEST(Csv, EveryColumnIsDescribed) {
     const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
     std::istringstream columns(head);
     for (std::string column; std::getline(columns, column, ',');) {
-      EXPECT_NE(table.find("`" + column + "`"), std::string::npos) << column << " is not described\n" << table;
+      EXPECT_TRUE(has(table, "`" + column + "`")) << column << " is not described\n";
     }
   }
 }
@@ -312,23 +301,23 @@ TEST(Csv, EveryColumnIsDescribed) {
 TEST(Csv, FieldsWithCommasAndQuotesAreQuoted) {
   Sample sample;
   sample.trace.functions[0].name = "a, \"b\"";
-  EXPECT_NE(to_csv({&sample.trace}).value().find(",\"a, \"\"b\"\"\","), std::string::npos);
+  EXPECT_TRUE(has(to_csv({&sample.trace}).value(), ",\"a, \"\"b\"\"\","));
 }
 
 TEST(Dot, ThePlanIsItsMemGraph) {
   const Sample sample;
   const std::string dot = to_dot(sample.inputs()).value();
-  EXPECT_NE(dot.find("v1 [label=\"offload tensor 2, 4.0 MiB\""), std::string::npos) << dot;
-  EXPECT_NE(dot.find("v1 -> v2 [style=dashed"), std::string::npos) << dot;
+  EXPECT_TRUE(has(dot, "v1 [label=\"offload tensor 2, 4.0 MiB\""));
+  EXPECT_TRUE(has(dot, "v1 -> v2 [style=dashed"));
   EXPECT_EQ(std::count(dot.begin(), dot.end(), '{'), std::count(dot.begin(), dot.end(), '}'));
 }
 
 TEST(Dot, ATraceShowsWhichOpUsedATensorAfterWhich) {
   const Sample sample;
   const std::string dot = to_dot({&sample.trace}).value();
-  EXPECT_NE(dot.find("s4 -> s5;"), std::string::npos) << dot;
-  EXPECT_NE(dot.find("s4 -> s8;"), std::string::npos) << dot;
-  EXPECT_EQ(dot.find("s5 -> s9;"), std::string::npos) << dot;
+  EXPECT_TRUE(has(dot, "s4 -> s5;"));
+  EXPECT_TRUE(has(dot, "s4 -> s8;"));
+  EXPECT_FALSE(has(dot, "s5 -> s9;"));
 }
 
 TEST(Dot, WhatCannotBeDrawnIsRefused) {
@@ -336,7 +325,7 @@ TEST(Dot, WhatCannotBeDrawnIsRefused) {
   EXPECT_EQ(to_dot({nullptr, nullptr, &sample.log}).status().code(), StatusCode::invalid_argument);
   sample.plan.vertices.resize(6000);
   EXPECT_EQ(to_dot(sample.inputs()).status().code(), StatusCode::unsupported);
-  EXPECT_NE(to_dot(sample.inputs()).status().message().find("--window 0:500"), std::string::npos);
+  EXPECT_TRUE(has(to_dot(sample.inputs()).status().message(), "--window 0:500"));
   EXPECT_TRUE(to_dot(sample.inputs(), {5900, 500}).ok());
   EXPECT_EQ(to_dot(sample.inputs(), {0, 5999}).status().code(), StatusCode::unsupported);
   EXPECT_EQ(to_dot(sample.inputs(), {6000, 1}).status().code(), StatusCode::invalid_argument);
@@ -345,12 +334,12 @@ TEST(Dot, WhatCannotBeDrawnIsRefused) {
 TEST(Dot, AWindowHasItsVerticesAndTheEdgesBetweenThem) {
   const Sample sample;
   const std::string plan = to_dot(sample.inputs(), {1, 2}).value();
-  EXPECT_NE(plan.find("v1 -> v2"), std::string::npos) << plan;
-  EXPECT_EQ(plan.find("v0"), std::string::npos) << plan;
-  EXPECT_EQ(plan.find("v3"), std::string::npos) << plan;
+  EXPECT_TRUE(has(plan, "v1 -> v2"));
+  EXPECT_FALSE(has(plan, "v0"));
+  EXPECT_FALSE(has(plan, "v3"));
   const std::string trace = to_dot({&sample.trace}, {1, 3}).value();
-  EXPECT_EQ(trace.find("s4"), std::string::npos) << trace;
-  EXPECT_NE(trace.find("s5 [label"), std::string::npos) << trace;
+  EXPECT_FALSE(has(trace, "s4"));
+  EXPECT_TRUE(has(trace, "s5 [label"));
 }
 
 // The file that the planner wrote while the program ran goes with the run, unless it is kept.

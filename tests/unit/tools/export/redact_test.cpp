@@ -1,11 +1,10 @@
 #include "tools/export/redact.h"
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "preload/trace/names.h"
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tools/report/log/demangle.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
@@ -16,7 +15,7 @@ namespace {
 constexpr const char* kSecret[] = {"/home/ada", "secret", "make", "both", "solve"};
 
 void expect_no_secret(const std::string& text) {
-  for (const char* word : kSecret) EXPECT_EQ(text.find(word), std::string::npos) << word << " in\n" << text;
+  for (const char* word : kSecret) EXPECT_FALSE(has(text, word)) << word << " in\n";
 }
 
 trace::Trace secret_trace() {
@@ -122,7 +121,7 @@ TEST(Redact, ARunLogKeepsItsNumbersAndOurWords) {
        {"\"safety\":\"strict\"", "\"program_hash\":\"00ab\"", "\"chunk_bytes\":65536", "\"policy\":\"lru\"",
         "\"cause\":\"too_small\"", "(redacted) kernel_1 works on 7 bytes at once", "\"expected\":\"free 4096\"",
         "\"got\":\"call_1\"", "\"device\":\"GPU\"", "\"count\":4"}) {
-    EXPECT_NE(text.find(kept), std::string::npos) << kept << " in\n" << text;
+    EXPECT_TRUE(has(text, kept)) << kept << " in\n";
   }
 }
 
@@ -143,10 +142,10 @@ TEST(Redact, CallsInOurWordsStay) {
   };
   for (const char* ours : {"an allocation", "a free", "free 4096", "allocate 512", "copy_host_to_device",
                            "cuMemcpyHtoD_v2", "the program's end"}) {
-    EXPECT_NE(redacted(ours).find(std::string("\"got\":\"") + ours + "\""), std::string::npos) << redacted(ours);
+    EXPECT_TRUE(has(redacted(ours), std::string("\"got\":\"") + ours + "\""));
   }
   for (const char* theirs : {"custom_secret", "copy_secret", "free_secret", "allocate_secret", "an_allocation", "cu"}) {
-    EXPECT_NE(redacted(theirs).find("\"got\":\"call_1\""), std::string::npos) << redacted(theirs);
+    EXPECT_TRUE(has(redacted(theirs), "\"got\":\"call_1\""));
   }
 }
 
@@ -160,11 +159,10 @@ std::string redacted_reason(const std::string& reason, const std::string& more =
 TEST(Redact, ARunLogAloneKeepsOurWords) {
   const std::string text = Redactor().redact_run_log(kLog);
   expect_no_secret(text);
-  EXPECT_NE(text.find("\"reason\":\"(redacted) works on 7 bytes at once\""), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "\"reason\":\"(redacted) works on 7 bytes at once\""));
   for (const char* reason :
        {"no iteration found in 10 calls: most of what it does happens only once; at least three equal iterations must "
-        "be "
-        "recorded",
+        "be recorded",
         "a budget of 10066329 bytes (9.6 MiB) is too small: 16777216 bytes (16.0 MiB) are kept by tensors smaller than "
         "half a chunk of 2097152 bytes (2.0 MiB), so at least 16777216 bytes (16.0 MiB) are needed; give that much",
         "the program ended before a plan was made of what it repeats, 0.5 s after the planner was asked",

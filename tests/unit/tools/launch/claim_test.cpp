@@ -1,37 +1,26 @@
 // Two that would write one file: the second is told, whatever it calls it; and nothing is left when the first is gone.
 #include "tools/launch/claim.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <string>
 
 #include "preload/files/claims.h"
+#include "tests/support/test.h"
 
 namespace reprise::tools {
 namespace {
 
 class ClaimTest : public testing::Test {
  protected:
-  ClaimTest() {
-    std::string name = "/tmp/reprise-claim-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~ClaimTest() override { std::filesystem::remove_all(folder_); }
-  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  std::string file(const std::string& name) const { return scratch_.path(name); }
   static std::string refusal(const std::string& path) { return Claim::of("--trace", path).status().message(); }
 
-  std::string folder_;
+  const Scratch scratch_;
+  const std::string folder_ = scratch_.folder();
 };
 
 TEST_F(ClaimTest, AFileIsOnesAtATime) {
   {
-    const auto claim = Claim::of("-o", file("a"));
-    ASSERT_TRUE(claim.ok());
+    const auto claim = good(Claim::of("-o", file("a")));
     const std::string who = " (process " + std::to_string(getpid()) + ")";
     EXPECT_EQ(refusal(file("a")), "--trace " + file("a") + ": another run is writing it" + who);
     std::filesystem::create_directory_symlink(folder_, file("here"));
@@ -61,7 +50,7 @@ TEST_F(ClaimTest, AnotherProcessThatIsKilledHoldsNothing) {
   char byte = 0;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   ASSERT_EQ(byte, 'y');
-  EXPECT_NE(refusal(file("a")).find("(process " + std::to_string(child) + ")"), std::string::npos);
+  EXPECT_TRUE(has(refusal(file("a")), "(process " + std::to_string(child) + ")"));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(refusal(file("a")), "");
@@ -72,8 +61,7 @@ TEST_F(ClaimTest, AnotherProcessThatIsKilledHoldsNothing) {
 TEST_F(ClaimTest, WhoHasIsToldByAnyName) {
   EXPECT_FALSE(claimant_of(file("a")));
   {
-    const auto claim = Claim::of("--run-log", file("a"));
-    ASSERT_TRUE(claim.ok());
+    const auto claim = good(Claim::of("--run-log", file("a")));
     for (int i = 0; i < 20; ++i) EXPECT_EQ(claimant_of(file("a")), getpid());
     std::filesystem::create_directory_symlink(folder_, file("here"));
     EXPECT_EQ(claimant_of(file("here/../") + std::filesystem::path(folder_).filename().string() + "/a"), getpid());

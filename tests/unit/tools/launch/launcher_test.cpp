@@ -1,9 +1,9 @@
 // What is said where the system does not start a program.
 #include "tools/launch/launcher.h"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
+
+#include "tests/support/test.h"
 
 namespace reprise::tools {
 namespace {

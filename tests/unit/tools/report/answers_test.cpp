@@ -1,8 +1,5 @@
 // What the report answers first: verdict, advice, costs of tensors, who is alive at the peak, where the time went.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
@@ -18,29 +15,26 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
     return one.at("tone").get<std::string>() + ": " + one.at("text").get<std::string>();
   };
   EXPECT_EQ(verdict(sample.inputs()),
-            "good: It ran in 9.0 MiB instead of 12.0 MiB (75 %): 2 of 3 iterations by a plan, "
-            "which took 810 ns each, of which the device waited 38.3 %.");
+            "good: It ran in 9.0 MiB instead of 12.0 MiB (75 %): 2 of 3 iterations by a plan, which took 810 ns each, "
+            "of which the device waited 38.3 %.");
   EXPECT_EQ(verdict({nullptr, &sample.plan}),
-            "good: By this plan an iteration would need 9.0 MiB instead of 12.0 MiB "
-            "(75 %) and take 750 ns: 114 % more than computing alone. It has not been "
-            "run yet.");
+            "good: By this plan an iteration would need 9.0 MiB instead of 12.0 MiB (75 %) and take 750 ns: 114 % more "
+            "than computing alone. It has not been run yet.");
   EXPECT_EQ(verdict({&sample.trace}), "note: The program used 9.0 MiB of device memory at most.");
   Inputs inputs = sample.inputs();
   inputs.ending = "exit code 3";
   EXPECT_EQ(verdict(inputs).find("bad: The program ended with exit code 3"), 0u) << verdict(inputs);
-  EXPECT_EQ(
-      make_summary(inputs).find("the program ended with exit code 3; until then it used 9.0 MiB of device memory, for "
-                                "12.0 MiB that it had asked for, "),
-      0u)
+  EXPECT_EQ(make_summary(inputs).find("the program ended with exit code 3; until then it used 9.0 MiB of device "
+                                      "memory, for 12.0 MiB that it had asked for, "),
+            0u)
       << make_summary(inputs) << "\nit may have needed more, had it gone on";
   inputs.ending = "";
   EXPECT_EQ(make_summary(inputs).find("peak 9.0 MiB instead of 12.0 MiB"), 0u);
   sample.log.iterations_planned = 0;
-  EXPECT_NE(verdict(inputs).find("but no iteration ran by its plan from start to end."), std::string::npos)
-      << verdict(inputs);
+  EXPECT_TRUE(has(verdict(inputs), "but no iteration ran by its plan from start to end."));
   sample.log.activation_count = sample.log.plan_count = 0;
   sample.log.reasons = {{"no_iteration", "it never repeats itself"}};
-  EXPECT_NE(verdict(inputs).find("but without a plan: nothing in it repeats as a plan needs it."), std::string::npos);
+  EXPECT_TRUE(has(verdict(inputs), "but without a plan: nothing in it repeats as a plan needs it."));
   sample.log.peak_device_bytes = uint64_t{1} << 30;
   EXPECT_EQ(verdict(inputs).find("bad: It used 1.0 GiB of device memory, more than the budget"), 0u);
 }
@@ -51,13 +45,13 @@ TEST(Answers, AShortWaitIsNoneNowhere) {
   const auto page = [&] { return make_data(sample.inputs()).dump(); };
   for (RunIteration& one : sample.log.iterations) one.wall_ns = 100'000;
   for (RunIteration& one : sample.log.iterations) one.stall_ns = one.planned ? 400 : 0;
-  EXPECT_NE(page().find("each, of which the device waited 0.4 %"), std::string::npos) << page();
-  EXPECT_NE(page().find("during 0.4 % of the planned"), std::string::npos);
+  EXPECT_TRUE(has(page(), "each, of which the device waited 0.4 %"));
+  EXPECT_TRUE(has(page(), "during 0.4 % of the planned"));
   for (RunIteration& one : sample.log.iterations) one.stall_ns = one.planned ? 4 : 0;
-  EXPECT_NE(page().find("each, of which the device waited less than 0.1 %"), std::string::npos);
-  EXPECT_NE(page().find("during less than 0.1 % of the planned"), std::string::npos);
+  EXPECT_TRUE(has(page(), "each, of which the device waited less than 0.1 %"));
+  EXPECT_TRUE(has(page(), "during less than 0.1 % of the planned"));
   for (RunIteration& one : sample.log.iterations) one.stall_ns = 0;
-  EXPECT_NE(page().find("and no work that was submitted had to wait"), std::string::npos);
+  EXPECT_TRUE(has(page(), "and no work that was submitted had to wait"));
 }
 
 // The card of what moves says what the table of waits says: that computing waited for it, and how long, or that it did
@@ -65,15 +59,14 @@ TEST(Answers, AShortWaitIsNoneNowhere) {
 TEST(Answers, WhatMovesWasWaitedForAsTheTableSays) {
   Sample sample;
   const auto cards = [&] { return headline_section(sample.inputs()).dump(); };
-  EXPECT_NE(cards().find("4.0 MiB back; computing waited 200 ns for it in iteration 1\""), std::string::npos)
-      << cards();
+  EXPECT_TRUE(has(cards(), "4.0 MiB back; computing waited 200 ns for it in iteration 1\""));
   sample.log.activities.back().start_ns = 9100;  // the kernel behind the offload, which ends at 9300
-  EXPECT_NE(cards().find("4.0 MiB back; computing did not wait for it in iteration 1\""), std::string::npos) << cards();
+  EXPECT_TRUE(has(cards(), "4.0 MiB back; computing did not wait for it in iteration 1\""));
   for (RunIteration& one : sample.log.iterations) one.stall_ns = 0;
   sample.log.activities.clear();
-  EXPECT_NE(cards().find("4.0 MiB back; computing did not wait for it\""), std::string::npos) << cards();
+  EXPECT_TRUE(has(cards(), "4.0 MiB back; computing did not wait for it\""));
   const std::string planned = headline_section({nullptr, &sample.plan}).dump();
-  EXPECT_NE(planned.find("4.0 MiB back; computing would wait 400 ns for it\""), std::string::npos) << planned;
+  EXPECT_TRUE(has(planned, "4.0 MiB back; computing would wait 400 ns for it\""));
 }
 
 // The run measured an iteration, in which each kernel took so many times what it took when it was recorded.
@@ -90,11 +83,9 @@ void measure(Sample& sample, double times) {
 TEST(Answers, WhatWasComputedAgainIsNotTheProgramsComputing) {
   Sample sample;
   measure(sample, 1);
-  EXPECT_NE(make_summary(sample.inputs()).find(" of it computing)"), std::string::npos)
-      << make_summary(sample.inputs());
+  EXPECT_TRUE(has(make_summary(sample.inputs()), " of it computing)"));
   for (RunIteration& it : sample.log.iterations) it.repeated_launches = 2;
-  EXPECT_NE(make_summary(sample.inputs()).find(" of it computing, without what was computed again)"), std::string::npos)
-      << make_summary(sample.inputs());
+  EXPECT_TRUE(has(make_summary(sample.inputs()), " of it computing, without what was computed again)"));
 }
 
 TEST(Answers, KernelsThatTookAnotherTimeThanWhenRecordedAreExplained) {
@@ -130,10 +121,9 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   for (const Json& one : advice) titles.push_back(one.at("title"));
   ASSERT_EQ(titles.size(), 5u) << advice.dump(1);
   EXPECT_EQ(titles[0], "12.0 MiB (100 % of the peak) for full speed");
-  EXPECT_EQ(
-      advice[0].at("detail"),
-      "An iteration would take 355 ns instead of 750 ns, with kernel times as recorded: the smallest planned budget "
-      "within 2 % of computing alone.");
+  EXPECT_EQ(advice[0].at("detail"),
+            "An iteration would take 355 ns instead of 750 ns, with kernel times as recorded: the smallest planned "
+            "budget within 2 % of computing alone.");
   EXPECT_EQ(advice[0].at("command"), "--budget 12MiB");
   EXPECT_EQ(titles[1].find("Tensor 2 (4.0 MiB) costs most"), 0u) << titles[1];
   EXPECT_EQ(titles[2], "1.1 MiB stay outside");
@@ -154,15 +144,14 @@ TEST(Answers, ToFindOutWhatKernelsDoIsAdvisedWhereThatSavesTransfers) {
     return std::string();
   };
   EXPECT_EQ(advised("strict"), "") << "its one tensor is made, leaves once and comes back";
-  EXPECT_NE(advised("trusted").find("may then stay away or be computed again."), std::string::npos);
-  EXPECT_EQ(advised("trusted").find("strict"), std::string::npos);
+  EXPECT_TRUE(has(advised("trusted"), "may then stay away or be computed again."));
+  EXPECT_FALSE(has(advised("trusted"), "strict"));
   EXPECT_NE(advised("audited"), "");
-  EXPECT_NE(advised("").find("with strict they go all the same"), std::string::npos) << "not known";
+  EXPECT_TRUE(has(advised(""), "with strict they go all the same")) << "not known";
   sample.plan.tensors[2].allocate_call = plan::kNone;  // it lives on: the host has what came back
-  EXPECT_NE(advised("strict").find("At most 4.0 MiB of the 4.0 MiB that go to the host in each iteration may then stay "
-                                   "away, those that kernels only read."),
-            std::string::npos)
-      << advised("strict");
+  EXPECT_TRUE(has(advised("strict"),
+                  "At most 4.0 MiB of the 4.0 MiB that go to the host in each iteration may then stay away, those that "
+                  "kernels only read."));
   for (RunIteration& one : sample.log.iterations) one.spared_bytes = uint64_t{4} << 20;
   EXPECT_EQ(advised("strict"), "") << "comparing has found that already";
 }
@@ -179,9 +168,7 @@ TEST(Answers, AReasonIsSaidOnceOnAPage) {
     Inputs inputs{nullptr, nullptr, &log};
     inputs.minimum_bytes = 2 << 20;
     const std::string page = make_data(inputs).dump();
-    const size_t at = page.find("such and such");
-    ASSERT_NE(at, std::string::npos) << cause << ": " << page;
-    EXPECT_EQ(page.find("such and such", at + 1), std::string::npos) << cause << ": " << page;
+    EXPECT_EQ(count_of(page, "such and such"), 1u) << cause << ": " << page;
   }
 }
 
@@ -193,7 +180,7 @@ TEST(Answers, RoomIsAdvisedWhereRoomWasLacking) {
         "{\"kind\":\"on_demand\",\"cause\":\"" +
         cause + "\",\"reason\":\"such and such\",\"plan\":0}\n{\"kind\":\"end\"}\n");
     const std::string page = make_data({nullptr, nullptr, &log}).dump();
-    EXPECT_NE(page.find("was to come in force and could not"), std::string::npos) << page;
+    EXPECT_TRUE(has(page, "was to come in force and could not"));
     EXPECT_EQ(page.find("Make room for the plan") != std::string::npos, cause == "refused") << page;
   }
 }
@@ -204,9 +191,9 @@ TEST(Answers, APlanThatCannotBeReadIsNoIterationThatWasNotFound) {
                                      "\",\"budget_bytes\":1048576}\n{\"kind\":\"on_demand\",\"cause\":\"no_plan\","
                                      "\"reason\":\"cannot open it\"}\n{\"kind\":\"end\",\"offload_bytes\":9}\n");
     const Inputs inputs{nullptr, nullptr, &log};
-    EXPECT_NE(make_summary(inputs).find(", no iteration planned"), std::string::npos) << make_summary(inputs);
+    EXPECT_TRUE(has(make_summary(inputs), ", no iteration planned"));
     const std::string page = make_data(inputs).dump();
-    EXPECT_NE(page.find("cannot open it"), std::string::npos) << page;
+    EXPECT_TRUE(has(page, "cannot open it"));
     EXPECT_EQ(page.find("Give it a plan that can be used") != std::string::npos, mode == "replay") << page;
     EXPECT_EQ(page.find("Plan first") != std::string::npos, mode == "run") << page;
   }
@@ -222,10 +209,8 @@ TEST(Answers, WhyNothingRepeatsHasOneReason) {
     inputs.no_iteration = "its memory grows";
     EXPECT_EQ(why_unplanned(inputs), "its memory grows");
     const std::string page = make_data(inputs).dump();
-    EXPECT_EQ(page.find("it made 10 calls"), std::string::npos) << page;
-    const size_t at = page.find("its memory grows");
-    ASSERT_NE(at, std::string::npos) << page;
-    EXPECT_EQ(page.find("its memory grows", at + 1), std::string::npos) << page;
+    EXPECT_FALSE(has(page, "it made 10 calls"));
+    EXPECT_EQ(count_of(page, "its memory grows"), 1u) << page;
   }
 }
 
@@ -233,16 +218,15 @@ TEST(Answers, WhyNothingRepeatsHasOneReason) {
 TEST(Answers, ATensorOfAPlanThatNeverRanCostsNothing) {
   Sample sample;
   const auto advice = [](const Inputs& inputs) { return advice_section(inputs).dump(); };
-  EXPECT_NE(advice(sample.inputs()).find("In the measured iteration 1, computing stood still "), std::string::npos)
-      << advice(sample.inputs());
+  EXPECT_TRUE(has(advice(sample.inputs()), "In the measured iteration 1, computing stood still "));
   Inputs planned = sample.inputs();
   planned.log = nullptr;
-  EXPECT_NE(advice(planned).find("Computing would wait "), std::string::npos) << advice(planned);
-  EXPECT_NE(advice(planned).find(" of each iteration, as predicted, for it"), std::string::npos) << advice(planned);
+  EXPECT_TRUE(has(advice(planned), "Computing would wait "));
+  EXPECT_TRUE(has(advice(planned), " of each iteration, as predicted, for it"));
   sample.log.activities.clear();
-  EXPECT_NE(advice(sample.inputs()).find("as predicted, for it"), std::string::npos) << advice(sample.inputs());
+  EXPECT_TRUE(has(advice(sample.inputs()), "as predicted, for it"));
   sample.log.iterations_planned = 0;
-  EXPECT_EQ(advice(sample.inputs()).find("costs most"), std::string::npos) << advice(sample.inputs());
+  EXPECT_FALSE(has(advice(sample.inputs()), "costs most"));
 }
 
 // A plan of an evaluation is not one of the program.
@@ -251,17 +235,15 @@ TEST(Answers, WhatThePlannedIterationCoversIsSaidWhereItIsNotNearlyAll) {
   Inputs inputs = sample.inputs();
   inputs.iteration_covers = "14 % of the recorded device time";
   const auto verdict = [&] { return verdict_section(inputs).at("text").get<std::string>(); };
-  EXPECT_EQ(verdict().find("14 %"), std::string::npos) << verdict();
+  EXPECT_FALSE(has(verdict(), "14 %"));
   inputs.one_loop = false;
-  EXPECT_NE(verdict().find(" That iteration covers 14 % of the recorded device time."), std::string::npos) << verdict();
+  EXPECT_TRUE(has(verdict(), " That iteration covers 14 % of the recorded device time."));
   inputs.curve.policy = "disco";
   inputs.curve.compute_ns = 350;
   inputs.curve.full_speed_bytes = uint64_t{12} << 20;
   inputs.curve.points = {{uint64_t{9} << 20, 900, 8}, {uint64_t{12} << 20, 355, 4}};
   const std::string advice = advice_section(inputs).dump();
-  EXPECT_NE(advice.find("The planned iteration, which covers 14 % of the recorded device time, would take 355 ns"),
-            std::string::npos)
-      << advice;
+  EXPECT_TRUE(has(advice, "The planned iteration, which covers 14 % of the recorded device time, would take 355 ns"));
   EXPECT_EQ(budget_curve_section(inputs).at("covers"), inputs.iteration_covers);
   inputs.one_loop = true;
   EXPECT_EQ(budget_curve_section(inputs).at("covers"), "");
@@ -382,10 +364,8 @@ TEST(Answers, APlanThatCameTooLateIsToldAsSuch) {
     EXPECT_EQ(advice.at("title"), "Run longer, or plan first");
     EXPECT_EQ(advice.at("detail").get<std::string>().find("The plan came with the last iterations. "), 0u);
     const std::string told = sentences_section(inputs).dump();
-    const size_t once = told.find("the loop was over");
-    ASSERT_NE(once, std::string::npos) << told;
-    EXPECT_EQ(told.find("the loop was over", once + 1), std::string::npos) << told;
-    EXPECT_NE(make_summary(inputs).find("(the loop was over)"), std::string::npos) << make_summary(inputs);
+    EXPECT_EQ(count_of(told, "the loop was over"), 1u) << told;
+    EXPECT_TRUE(has(make_summary(inputs), "(the loop was over)"));
   }
 }
 
@@ -409,10 +389,8 @@ TEST(Answers, AProgramThatNeverRepeatsIsNotToldToRunLonger) {
   EXPECT_EQ(why_unplanned(inputs), inputs.no_iteration);
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Let it repeat itself");
   const std::string told = sentences_section(inputs).dump();
-  EXPECT_EQ(told.find("ended first"), std::string::npos) << told;
-  const size_t once = told.find(inputs.no_iteration);
-  ASSERT_NE(once, std::string::npos) << told;
-  EXPECT_EQ(told.find(inputs.no_iteration, once + 1), std::string::npos) << told;
+  EXPECT_FALSE(has(told, "ended first"));
+  EXPECT_EQ(count_of(told, inputs.no_iteration), 1u) << told;
 }
 
 TEST(Answers, TensorsAreRankedByWhatTheyCost) {
@@ -495,8 +473,7 @@ TEST(Answers, ALibraryWithoutABuildIdIsNamed) {
                              "0x6 (trainer)\n0x7"};
   EXPECT_EQ(said(),
             "Calls of libplain.so are shown as addresses: the recording has no build id of it, so that its file cannot "
-            "be told from "
-            "another one of its name. Where it has none, link it with -Wl,--build-id.");
+            "be told from another one of its name. Where it has none, link it with -Wl,--build-id.");
   sample.trace.call_sites = {"0x1 (a.so)", "0x1 (b.so)", "0x1 (c.so)", "0x1 (d.so)"};
   EXPECT_EQ(
       said().find("Calls of a.so, b.so, c.so and 1 more are shown as addresses: the recording has no build id of them"),
@@ -504,7 +481,7 @@ TEST(Answers, ALibraryWithoutABuildIdIsNamed) {
       << said();
   Inputs inputs = sample.inputs();
   inputs.no_lines = true;
-  EXPECT_EQ(sentences_section(inputs).dump().find("build id"), std::string::npos) << "libdw is missing: that is said";
+  EXPECT_FALSE(has(sentences_section(inputs).dump(), "build id")) << "libdw is missing: that is said";
 }
 
 // One word for one moment, and what was lost beside iterations that were timed is not known.
@@ -516,10 +493,8 @@ TEST(Answers, TimeBeforeThePlanIsCountedUntilItIsInForce) {
 {"kind":"iteration","index":1,"mode":"planned","wall_ns":300}
 {"kind":"end","time_ns":3000,"iterations_planned":1,"iterations_on_demand":1})");
   const Inputs inputs{nullptr, nullptr, &log};
-  const std::string advice = advice_section(inputs).dump();
-  EXPECT_NE(advice.find("1.0 us of 2.0 us passed before the plan was in force."), std::string::npos) << advice;
-  const std::string said = sentences_section(inputs).dump();
-  EXPECT_NE(said.find("at least 200 ns were lost to having no plan"), std::string::npos) << said;
+  EXPECT_TRUE(has(advice_section(inputs).dump(), "1.0 us of 2.0 us passed before the plan was in force."));
+  EXPECT_TRUE(has(sentences_section(inputs).dump(), "at least 200 ns were lost to having no plan"));
 }
 
 // A plan that was given to the run lies where it lay: nothing has to be kept.
@@ -529,9 +504,9 @@ TEST(Answers, HowToGetThePlanOfARunDependsOnWhoHadIt) {
         parse_run_log(std::string("{\"kind\":\"start\",\"mode\":\"") + mode + "\"}\n{\"kind\":\"plan\"}");
     return plan_is_lacking({nullptr, nullptr, &log});
   };
-  EXPECT_NE(lacking("run").find("REPRISE_KEEP=1"), std::string::npos) << lacking("run");
-  EXPECT_EQ(lacking("replay").find("keeps it"), std::string::npos) << lacking("replay");
-  EXPECT_NE(lacking("replay").find("give `report` that file, too"), std::string::npos) << lacking("replay");
+  EXPECT_TRUE(has(lacking("run"), "REPRISE_KEEP=1"));
+  EXPECT_FALSE(has(lacking("replay"), "keeps it"));
+  EXPECT_TRUE(has(lacking("replay"), "give `report` that file, too"));
 }
 
 TEST(Answers, ARedactedReasonHasItsOwnParentheses) {
@@ -539,8 +514,8 @@ TEST(Answers, ARedactedReasonHasItsOwnParentheses) {
     const RunLog log = parse_run_log(R"({"kind":"on_demand","cause":"no_repetition","reason":")" + std::string(reason) +
                                      "\"}\n{\"kind\":\"end\"}");
     const std::string summary = make_summary({nullptr, nullptr, &log});
-    EXPECT_EQ(summary.find("(("), std::string::npos) << summary;
-    EXPECT_NE(summary.find(reason[0] == '(' ? " (redacted)" : " (why)"), std::string::npos) << summary;
+    EXPECT_FALSE(has(summary, "(("));
+    EXPECT_TRUE(has(summary, reason[0] == '(' ? " (redacted)" : " (why)"));
   }
 }
 

@@ -1,6 +1,5 @@
 // What is said and advised of the budget: whether it was kept, and what would have been enough.
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 
@@ -50,8 +49,8 @@ TEST(BudgetOfRun, AsManyChunksAsTheSmallestBudgetHasIsAsSmall) {
   EXPECT_EQ(advice(least + (2 << 20), least).at(0).at("command"), "--budget 24MiB") << "a chunk more";
   EXPECT_EQ(advice(least - 1, least).at(0).at("command"), "--budget 24MiB");
   // A shrunk budget would hold as many, too.
-  EXPECT_EQ(advice((16 << 20) + (1900 << 10), 16 << 20).dump().find("would do"), std::string::npos);
-  EXPECT_NE(advice(18 << 20, 16 << 20).dump().find("would do"), std::string::npos);
+  EXPECT_FALSE(has(advice((16 << 20) + (1900 << 10), 16 << 20).dump(), "would do"));
+  EXPECT_TRUE(has(advice(18 << 20, 16 << 20).dump(), "would do"));
 }
 
 // The curve's last budget holds everything, and `plan` makes none for it.
@@ -71,7 +70,7 @@ TEST(BudgetOfRun, FullSpeedThatTakesAllIsNoPlannedBudget) {
   EXPECT_EQ(recorded.at("detail"), "A" + all.substr(1));
   EXPECT_EQ(recorded.at("command"), "") << "nothing is planned then";
   const Json run = advice(sample.inputs(), 24 << 20, 24 << 20);
-  EXPECT_NE(run.at("detail").get<std::string>().find(": " + all), std::string::npos) << run;
+  EXPECT_TRUE(has(run.at("detail"), ": " + all)) << run;
   EXPECT_EQ(run.at("command"), "--budget 24MiB");
   EXPECT_EQ(advice({&sample.trace}, 22 << 20, 24 << 20).at("detail"),
             "The smallest planned budget within 2 % of computing alone.");
@@ -85,7 +84,6 @@ TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
                       "}\n{\"kind\":\"on_demand\",\"cause\":\"no_repetition\",\"reason\":\"why\"}\n" + end);
     return make_data({nullptr, nullptr, &log}).dump();
   };
-  const auto has = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
   const char* const keeps = "which keeps the budget but hides no transfer";
   const char* const passes = "which hides no transfer, and the budget was not kept";
   const std::string in_bytes = R"(,"budget_bytes":6291456)";
@@ -100,7 +98,7 @@ TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
           R"("peak_device_bytes":4194304,"peak_used_bytes":8388608,"graph_bytes":4194304)"}) {
       const std::string above = page(start, R"({"kind":"end",)" + more + moved);
       EXPECT_TRUE(has(above, passes) && !has(above, keeps)) << above;
-      EXPECT_TRUE(has(above, "more than the budget of 6.0 MiB")) << above;
+      EXPECT_TRUE(has(above, "more than the budget of 6.0 MiB"));
     }
   }
   const std::string cut_off =
@@ -140,7 +138,6 @@ class LargerBudget : public testing::Test {
     }
     return text;
   }
-  static bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
   Sample sample_;
 };
@@ -149,8 +146,7 @@ TEST_F(LargerBudget, PageAndChartsSayWhatThePlanUsesOfIt) {
   const Json data = page(20);
   EXPECT_EQ(data.at("budget_words"), "budget 20.0 MiB, of which the plan uses 10.0 MiB");
   EXPECT_TRUE(has(text_of(data.at("sentences")),
-                  "never exceeded the budget of 20.0 MiB, of which the plan uses 10.0 MiB; the peak was 9.0 MiB."))
-      << text_of(data.at("sentences"));
+                  "never exceeded the budget of 20.0 MiB, of which the plan uses 10.0 MiB; the peak was 9.0 MiB."));
   EXPECT_EQ(data.at("iteration_memory").at("budget"), 10 << 20);
   EXPECT_EQ(data.at("iteration_memory").at("budget_name"), "The plan's budget");
   EXPECT_EQ(data.at("run_memory").at("budget"), 20 << 20);
@@ -167,7 +163,7 @@ TEST_F(LargerBudget, WhereTheyAreOneNothingElseIsSaid) {
   for (const Json& data : {page(10), page(20, "run")}) {
     EXPECT_FALSE(has(data.dump(), "of which the plan uses")) << data.at("budget_words");
     EXPECT_EQ(data.at("budget_curve").at("here_name"), "Your budget");
-    EXPECT_FALSE(has(advice_of(data), "Plan for the budget of the run")) << advice_of(data);
+    EXPECT_FALSE(has(advice_of(data), "Plan for the budget of the run"));
   }
   EXPECT_EQ(page(10).at("iteration_memory").at("budget_name"), "Budget");
   EXPECT_EQ(page(11).at("budget_words"), "budget 11.0 MiB") << "not a chunk more";
@@ -178,20 +174,18 @@ TEST_F(LargerBudget, WhatAPlanForItWouldGiveIsAdvised) {
   const std::string all = advice_of(page(20));
   EXPECT_TRUE(has(all,
                   "Run it without this plan: The plan is for 10.0 MiB, and its iterations use no more of the budget of "
-                  "20.0 MiB: they move 8.0 MiB each. The program takes 12.0 MiB at most, so within that "
-                  "nothing has to move. An iteration would take 350 ns instead of 750 ns, with kernel times as "
-                  "recorded. [reprise run --budget 20MiB -- program ...]"))
-      << all;
-  EXPECT_FALSE(has(all, "would do")) << all;
-  EXPECT_FALSE(has(all, "for full speed")) << "told once: " << all;
+                  "20.0 MiB: they move 8.0 MiB each. The program takes 12.0 MiB at most, so within that nothing has to "
+                  "move. An iteration would take 350 ns instead of 750 ns, with kernel times as recorded. [reprise run "
+                  "--budget 20MiB -- program ...]"));
+  EXPECT_FALSE(has(all, "would do"));
+  EXPECT_FALSE(has(all, "for full speed")) << "told once: ";
   sample_.plan.peak_bytes = uint64_t{24} << 20;
   const std::string part = advice_of(page(20));
   EXPECT_TRUE(has(part,
                   "Plan for the budget of the run: The plan is for 10.0 MiB, and its iterations use no more of the "
                   "budget of 20.0 MiB: they move 8.0 MiB each. By a plan for that, an iteration would take 355 ns "
                   "instead of 750 ns and move 4 B, with kernel times as recorded. "
-                  "[reprise plan a.trace --budget 20MiB -o new.plan]"))
-      << part;
+                  "[reprise plan a.trace --budget 20MiB -o new.plan]"));
 }
 
 // A launch without memory is not done, and who called it may have swallowed the error: an end that looks well is none.
@@ -210,11 +204,11 @@ TEST(BudgetOfRun, CallsThatGotNoMemoryAreNamedWhereTheProgramEndedWell) {
     inputs.ending = log.ending;
     return make_summary(inputs) + verdict_section(inputs).dump();
   };
-  EXPECT_NE(said("bb", 0).find("; there was no memory for kernel_b"), std::string::npos) << said("bb", 0);
-  EXPECT_NE(said("bb", 0).find("There was no memory for kernel_b: "), std::string::npos) << said("bb", 0);
-  EXPECT_NE(said("bacde", 0).find("kernel_b, kernel_c, kernel_d and others"), std::string::npos);
-  EXPECT_EQ(said("a", 0).find("no memory for"), std::string::npos) << "programs look at what an allocation answers";
-  EXPECT_EQ(said("b", 3).find("no memory for"), std::string::npos) << "it is told with how it ended";
+  EXPECT_TRUE(has(said("bb", 0), "; there was no memory for kernel_b"));
+  EXPECT_TRUE(has(said("bb", 0), "There was no memory for kernel_b: "));
+  EXPECT_TRUE(has(said("bacde", 0), "kernel_b, kernel_c, kernel_d and others"));
+  EXPECT_FALSE(has(said("a", 0), "no memory for")) << "programs look at what an allocation answers";
+  EXPECT_FALSE(has(said("b", 3), "no memory for")) << "it is told with how it ended";
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // What is said of a run whose program was killed, or interrupted, before a plan was in force: the same by whatever
 // files there are. And whether anything had to be moved, or could be.
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 
 namespace reprise::report {
@@ -41,19 +40,16 @@ Inputs inputs_of(const RunLog& log) {
 std::string words_of(const RunLog& log) { return text_of(sentences_section(inputs_of(log))); }
 std::string cards_of(const RunLog& log) { return text_of_cards(headline_section(inputs_of(log))); }
 
-bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
-
 TEST(CutShort, WithoutAReasonTheLogEndsBeforeAPlan) {
   const RunLog log = parse_run_log(kStart + sample(8000, 0) + kKilled);
   const std::string summary = make_summary(inputs_of(log));
-  EXPECT_TRUE(has(summary, ", no iteration planned (the program was ended before a plan was made)")) << summary;
-  EXPECT_FALSE(has(summary, "which would say why")) << summary;
-  EXPECT_TRUE(has(words_of(log),
-                  "No plan was made: the program was ended before a plan was made. Nothing had to be "
-                  "moved until then."))
-      << words_of(log);
-  EXPECT_TRUE(has(cards_of(log), "Iterations: not known; nothing moved")) << cards_of(log);
-  EXPECT_TRUE(has(cards_of(log), "Moved in all, on demand: 0 B; as far as the run log goes")) << cards_of(log);
+  EXPECT_TRUE(has(summary, ", no iteration planned (the program was ended before a plan was made)"));
+  EXPECT_FALSE(has(summary, "which would say why"));
+  EXPECT_TRUE(
+      has(words_of(log),
+          "No plan was made: the program was ended before a plan was made. Nothing had to be moved until then."));
+  EXPECT_TRUE(has(cards_of(log), "Iterations: not known; nothing moved"));
+  EXPECT_TRUE(has(cards_of(log), "Moved in all, on demand: 0 B; as far as the run log goes"));
   const RunLog unseen = parse_run_log(kStart + sample(8000, 0));
   EXPECT_TRUE(has(make_summary(inputs_of(unseen)), "(the run log ends before a plan was made)"));
 }
@@ -64,27 +60,26 @@ TEST(CutShort, WhatTheRecordingHasTheLogSays) {
   EXPECT_TRUE(has(make_summary(inputs_of(alone)), "it was seen to repeat 90 calls in a row, 4 times"));
   const RunLog whole = parse_run_log(lines + kKilled + R"({"kind":"recorded","calls":90,"iterations":15})");
   const std::string summary = make_summary(inputs_of(whole));
-  EXPECT_TRUE(has(summary, ", 0 of 15 iterations planned (the program was ended before a plan was made)")) << summary;
-  EXPECT_TRUE(has(cards_of(whole), "Iterations: 0 of 15 planned; 15 on demand")) << cards_of(whole);
+  EXPECT_TRUE(has(summary, ", 0 of 15 iterations planned (the program was ended before a plan was made)"));
+  EXPECT_TRUE(has(cards_of(whole), "Iterations: 0 of 15 planned; 15 on demand"));
   // Part of an iteration repeats, too.
   const RunLog part = parse_run_log(lines + kKilled + R"({"kind":"recorded","calls":200,"iterations":3})");
-  EXPECT_TRUE(has(make_summary(inputs_of(part)), ", 0 of 3 iterations planned")) << make_summary(inputs_of(part));
+  EXPECT_TRUE(has(make_summary(inputs_of(part)), ", 0 of 3 iterations planned"));
 }
 
 TEST(CutShort, ARecordingThatIsKnownCountsWhereTheRunEndedWell) {
   const RunLog log = parse_run_log(kStart + repeated(4) + reason("too_small", "why") +
                                    R"({"kind":"end","process":7,"iterations_on_demand":4,"peak_device_bytes":8000}
 {"kind":"recorded","calls":90,"iterations":6})");
-  EXPECT_TRUE(has(make_summary(inputs_of(log)), ", 0 of 6 iterations planned (why)")) << make_summary(inputs_of(log));
+  EXPECT_TRUE(has(make_summary(inputs_of(log)), ", 0 of 6 iterations planned (why)"));
 }
 
 // The planner had been asked, and had found none in what was recorded by then.
 TEST(CutShort, AnIterationThatIsThereOvertakesThatNoneWasFound) {
   const RunLog log = parse_run_log(kStart + sample(8000, 70) + reason("no_iteration", "no iteration found in 9 calls") +
                                    kKilled + R"({"kind":"recorded","calls":90,"iterations":3})");
-  EXPECT_TRUE(has(make_summary(inputs_of(log)), "0 of 3 iterations planned (the program was ended before"))
-      << make_summary(inputs_of(log));
-  EXPECT_FALSE(has(words_of(log), "no iteration found")) << words_of(log);
+  EXPECT_TRUE(has(make_summary(inputs_of(log)), "0 of 3 iterations planned (the program was ended before"));
+  EXPECT_FALSE(has(words_of(log), "no iteration found"));
 }
 
 TEST(CutShort, ABudgetThatHoldsNoPlanIsTheReasonInLineAndPage) {
@@ -96,7 +91,7 @@ TEST(CutShort, ABudgetThatHoldsNoPlanIsTheReasonInLineAndPage) {
   EXPECT_EQ(found->cause, "too_small");
   EXPECT_EQ(found->least_bytes, 10000u);
   const std::string summary = make_summary(inputs);
-  EXPECT_TRUE(has(summary, "0 of 3 iterations planned (no plan fits into the budget of 9000 bytes")) << summary;
+  EXPECT_TRUE(has(summary, "0 of 3 iterations planned (no plan fits into the budget of 9000 bytes"));
   log.reasons.push_back(*found);
   EXPECT_EQ(make_summary(inputs_of(log)), summary) << "the log alone";
   EXPECT_FALSE(found_in_recording(inputs).has_value()) << "said once";
@@ -105,19 +100,18 @@ TEST(CutShort, ABudgetThatHoldsNoPlanIsTheReasonInLineAndPage) {
 TEST(CutShort, WhereAllFitsThatIsSaid) {
   const RunLog log = parse_run_log(kStart + sample(8000, 0) + repeated(4) + reason("fits", "nothing moves") + kKilled +
                                    R"({"kind":"recorded","calls":90,"iterations":4})");
-  EXPECT_TRUE(has(make_summary(inputs_of(log)), ", 0 of 4 iterations planned, as nothing has to move"))
-      << make_summary(inputs_of(log));
-  EXPECT_FALSE(has(words_of(log), "moved on demand")) << words_of(log);
+  EXPECT_TRUE(has(make_summary(inputs_of(log)), ", 0 of 4 iterations planned, as nothing has to move"));
+  EXPECT_FALSE(has(words_of(log), "moved on demand"));
 }
 
 TEST(CutShort, WhatWasMovedIsSaidAsFarAsItIsKnown) {
   const std::string why = reason("no_plan", "why");
   const RunLog some = parse_run_log(kStart + sample(8000, 0) + sample(9000, 2048) + why + kKilled);
-  EXPECT_TRUE(has(words_of(some), "why. So tensors were moved on demand until then, which keeps")) << words_of(some);
-  EXPECT_TRUE(has(cards_of(some), "Moved in all, on demand: at least 2.0 KiB")) << cards_of(some);
+  EXPECT_TRUE(has(words_of(some), "why. So tensors were moved on demand until then, which keeps"));
+  EXPECT_TRUE(has(cards_of(some), "Moved in all, on demand: at least 2.0 KiB"));
   const RunLog of_before = parse_run_log(kStart + R"({"kind":"memory","process":7,"device_bytes":80})" + "\n" + why);
-  EXPECT_TRUE(has(words_of(of_before), "why. So memory was managed on demand until then")) << words_of(of_before);
-  EXPECT_TRUE(has(cards_of(of_before), "Moved in all, on demand: not known")) << cards_of(of_before);
+  EXPECT_TRUE(has(words_of(of_before), "why. So memory was managed on demand until then"));
+  EXPECT_TRUE(has(cards_of(of_before), "Moved in all, on demand: not known"));
 }
 
 // Nothing was moved because it could not be, or would have been of no use.
@@ -125,18 +119,16 @@ TEST(CutShort, NothingHadToBeMovedIsSaidWhereThatIsSo) {
   const std::string end = R"({"kind":"end","process":7,"exit_code":1,"peak_device_bytes":8000})";
   const RunLog full =
       parse_run_log(kStart + R"({"kind":"host_full","process":7,"needed_bytes":5,"host_bytes":4})" + "\n" + end);
-  EXPECT_TRUE(has(words_of(full),
-                  "the program got no memory before an iteration was found. Nothing was moved: host "
-                  "memory had no room"))
-      << words_of(full);
+  EXPECT_TRUE(
+      has(words_of(full),
+          "the program got no memory before an iteration was found. Nothing was moved: host memory had no room"));
   const RunLog shortage = parse_run_log(
       kStart + R"({"kind":"shortage","process":7,"call":"A","needed_bytes":9,"least_bytes":8})" + "\n" + end);
-  EXPECT_TRUE(has(words_of(shortage), "a call got no memory before an iteration was found. Nothing was moved."))
-      << words_of(shortage);
-  for (const RunLog& log : {full, shortage}) EXPECT_FALSE(has(words_of(log), "had to be moved")) << words_of(log);
+  EXPECT_TRUE(has(words_of(shortage), "a call got no memory before an iteration was found. Nothing was moved."));
+  for (const RunLog& log : {full, shortage}) EXPECT_FALSE(has(words_of(log), "had to be moved"));
   const RunLog well =
       parse_run_log(kStart + reason("no_iteration", "why") + R"({"kind":"end","process":7,"peak_device_bytes":8000})");
-  EXPECT_TRUE(has(words_of(well), "No plan was made: why. Nothing had to be moved all the same.")) << words_of(well);
+  EXPECT_TRUE(has(words_of(well), "No plan was made: why. Nothing had to be moved all the same."));
 }
 
 // Neither a plan nor an end says how much that is: the recording's peak does.
@@ -151,13 +143,13 @@ TEST(CutShort, APercentageIsOfTheRecordedPeak) {
   const Json data = make_data(inputs);
   EXPECT_EQ(data.at("budget_words"), "budget 90 % of the peak, which was 16.2 MiB by then");
   EXPECT_EQ(data.at("run_memory").at("budget"), static_cast<uint64_t>(0.9 * (18 << 20)));
-  EXPECT_TRUE(has(cards_of(log), "; budget 90 % of the peak")) << cards_of(log) << "without a recording";
-  EXPECT_FALSE(has(data.at("advice").dump(), "for full speed")) << "it had that: " << data.at("advice");
+  EXPECT_TRUE(has(cards_of(log), "; budget 90 % of the peak")) << "without a recording";
+  EXPECT_FALSE(has(data.at("advice").dump(), "for full speed")) << "it had that: ";
   // More than that was used: it was of another peak.
   inputs.peak_bytes = 16 << 20;
   const Json more = make_data(inputs);
   EXPECT_EQ(more.at("budget_words"), "budget 90 % of the peak");
-  EXPECT_FALSE(has(more.at("advice").dump(), "for full speed")) << "it may have had that: " << more.at("advice");
+  EXPECT_FALSE(has(more.at("advice").dump(), "for full speed")) << "it may have had that: ";
   inputs.peak_bytes = 18 << 20;
   const RunLog whole = parse_run_log(start + R"({"kind":"end","process":7,"budget_bytes":9437184})");
   inputs.log = &whole;

@@ -1,6 +1,5 @@
 // Figures that several sections name: the same everywhere, and none where nothing is known.
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 
 namespace reprise::report {
@@ -23,7 +22,7 @@ TEST(Figures, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
   EXPECT_EQ(row().at("measured"), "41.5");
   sample.log.safety = "strict";
   EXPECT_EQ(row().at("predicted"), "");
-  EXPECT_NE(row().at("note").get<std::string>().find("mean of 2 planned iterations"), std::string::npos);
+  EXPECT_TRUE(has(row().at("note"), "mean of 2 planned iterations"));
   sample.log.safety = "trusted";
   EXPECT_EQ(row().at("predicted"), "0");
   Inputs alone = sample.inputs();
@@ -48,12 +47,11 @@ TEST(Figures, APercentageOfASmallestBudgetIsOneThatIsEnough) {
   Sample sample;
   Inputs inputs = sample.inputs();
   inputs.minimum_bytes = inputs.curve.full_speed_bytes = (uint64_t{12} << 20) / 1000 * 304;
-  EXPECT_NE(advice_section(inputs).dump().find("MiB (31 % of the peak) at the least"), std::string::npos)
-      << advice_section(inputs);
+  EXPECT_TRUE(has(advice_section(inputs).dump(), "MiB (31 % of the peak) at the least"));
   const Inputs recording{&sample.trace};
   Inputs with_least = recording;
   with_least.minimum_bytes = collect_facts(recording).peak_before / 1000 * 304;
-  EXPECT_NE(verdict_section(with_least).dump().find("(31 %)"), std::string::npos) << verdict_section(with_least);
+  EXPECT_TRUE(has(verdict_section(with_least).dump(), "(31 %)"));
 }
 
 // The table of tensors is of the plan, the card of the run: where the two differ by copies that were left out, both say
@@ -61,35 +59,31 @@ TEST(Figures, APercentageOfASmallestBudgetIsOneThatIsEnough) {
 TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
   Sample sample;
   const auto card = [&] { return headline_section(sample.inputs()).dump(); };
-  EXPECT_EQ(card().find("less than planned"), std::string::npos) << card();
+  EXPECT_FALSE(has(card(), "less than planned"));
   EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 0);
   for (RunIteration& it : sample.log.iterations) {
     if (!it.planned) continue;
     it.spared_bytes = 3 << 20;
     it.offload_bytes -= 3 << 20;
   }
-  EXPECT_NE(card().find("1.0 MiB out, 4.0 MiB back; 3.0 MiB less than planned, as the host had them already;"),
-            std::string::npos)
-      << card();
+  EXPECT_TRUE(has(card(), "1.0 MiB out, 4.0 MiB back; 3.0 MiB less than planned, as the host had them already;"));
   EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 3 << 20);
   const auto said = [&] { return sentences_section(sample.inputs()).dump(); };
-  EXPECT_NE(said().find("the plan had predicted 750 ns (+8 %), with"), std::string::npos) << said();
+  EXPECT_TRUE(has(said(), "the plan had predicted 750 ns (+8 %), with"));
   sample.plan.predicted_ns = 900;
-  EXPECT_NE(said().find("the plan had predicted 900 ns (-10 %; 3.0 MiB less copied out than planned), with"),
-            std::string::npos)
-      << said();
+  EXPECT_TRUE(has(said(), "the plan had predicted 900 ns (-10 %; 3.0 MiB less copied out than planned), with"));
   for (plan::Vertex& vertex : sample.plan.vertices) vertex.clean = vertex.kind == plan::VertexKind::offload;
-  EXPECT_EQ(card().find("less than planned"), std::string::npos) << "the plan knew: " << card();
+  EXPECT_FALSE(has(card(), "less than planned")) << "the plan knew: ";
 }
 
 // A plan of whole chunks may take more than the bytes that the program asks for.
 TEST(Figures, APlanIsCalledLowerWhereItIs) {
   Sample sample;
   const auto about = [&] { return iteration_memory_section(sample.inputs()).at("about").get<std::string>(); };
-  EXPECT_NE(about().find("as planned: lower at its peak."), std::string::npos) << about();
+  EXPECT_TRUE(has(about(), "as planned: lower at its peak."));
   for (plan::Tensor& tensor : sample.plan.tensors) tensor.size = 1;
-  EXPECT_EQ(about().find("lower"), std::string::npos) << about();
-  EXPECT_NE(about().find("in whole chunks"), std::string::npos) << about();
+  EXPECT_FALSE(has(about(), "lower"));
+  EXPECT_TRUE(has(about(), "in whole chunks"));
 }
 
 // In the verdict, in the card, and beside the same bytes as a budget: that one is typed, so it must be enough.
@@ -106,8 +100,8 @@ TEST(Figures, APercentageOfThePeakIsRoundedOneWay) {
   EXPECT_EQ(budget_curve_section(inputs).at("points").at(0).at(3), "58 %");
   const std::string text =
       verdict_section(inputs).at("text").get<std::string>() + text_of_cards(headline_section(inputs));
-  EXPECT_NE(text.find("instead of 56.0 MiB (58 %)"), std::string::npos) << text;
-  EXPECT_NE(text.find("was 56.0 MiB (58 %)"), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "instead of 56.0 MiB (58 %)"));
+  EXPECT_TRUE(has(text, "was 56.0 MiB (58 %)"));
 }
 
 // What a device takes for them is more: only the end of a log, a trace or a plan says how much.
@@ -117,16 +111,15 @@ TEST(Figures, APeakIsNotComparedWithTheBytesOfTensors) {
 )";
   const RunLog cut = parse_run_log(start);
   const Inputs inputs{nullptr, nullptr, &cut};
-  EXPECT_NE(make_summary(inputs).find("; until then it used 60.0 MiB of device memory, no iteration"),
-            std::string::npos)
-      << make_summary(inputs) << "\nit may have asked for more between two samples";
+  EXPECT_TRUE(has(make_summary(inputs), "; until then it used 60.0 MiB of device memory, no iteration"))
+      << "\nit may have asked for more between two samples";
   const std::string cards = text_of_cards(headline_section(inputs));
-  EXPECT_NE(cards.find("60.0 MiB; what the program had asked for is not known; budget"), std::string::npos) << cards;
-  EXPECT_EQ(make_data(inputs).dump().find("instead of"), std::string::npos);
+  EXPECT_TRUE(has(cards, "60.0 MiB; what the program had asked for is not known; budget"));
+  EXPECT_FALSE(has(make_data(inputs).dump(), "instead of"));
   const RunLog whole = parse_run_log(start + R"({"kind":"end","peak_device_bytes":62914560,)" +
                                      R"("peak_requested_bytes":66060288})" + "\n");
   const std::string verdict = verdict_section({nullptr, nullptr, &whole}).dump();
-  EXPECT_NE(verdict.find("It ran in 60.0 MiB for tensors of 63.0 MiB"), std::string::npos) << verdict;
+  EXPECT_TRUE(has(verdict, "It ran in 60.0 MiB for tensors of 63.0 MiB"));
 }
 
 // The page is read without stderr, and some messages begin with a name.
@@ -136,21 +129,15 @@ TEST(Figures, WhatWasSaidOnStderrIsASentence) {
 {"kind":"warning","message":"gelu works on more. Ask for 2 GiB."}
 {"kind":"end"})");
   const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
-  EXPECT_NE(text.find("note: While it ran, Reprise said: the budget is 16.0 MiB, but the device has room for less.\n"),
-            std::string::npos)
-      << text;
-  EXPECT_NE(text.find("Reprise said: gelu works on more. Ask for 2 GiB.\n"), std::string::npos) << text;
+  EXPECT_TRUE(
+      has(text, "note: While it ran, Reprise said: the budget is 16.0 MiB, but the device has room for less.\n"));
+  EXPECT_TRUE(has(text, "Reprise said: gelu works on more. Ask for 2 GiB.\n"));
 }
 
 // In the table and under the peak.
 TEST(Figures, AnAllocationWithoutACallSiteSaysWhy) {
   Sample sample;
   const auto shown = [&] { return sites_section({&sample.trace}).dump() + peak_section({&sample.trace}).dump(); };
-  const auto count = [](const std::string& text, const std::string& words) {
-    size_t times = 0;
-    for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++times;
-    return times;
-  };
   const char* const paused = "(not recorded: allocated while a plan was followed, when nothing is recorded)";
   const char* const unwalked = "(not recorded: its call stack could not be walked)";
   size_t allocations = 0;
@@ -162,11 +149,11 @@ TEST(Figures, AnAllocationWithoutACallSiteSaysWhy) {
   }
   ASSERT_GE(allocations, 2u);
   EXPECT_EQ(sites_section({&sample.trace}).size(), 2u);
-  EXPECT_GE(count(shown(), paused), 1u) << shown();
-  EXPECT_GE(count(shown(), unwalked), 1u) << shown();
-  EXPECT_EQ(count(peak_section({&sample.trace}).dump(), "(not recorded)"), 0u) << shown();
+  EXPECT_GE(count_of(shown(), paused), 1u) << shown();
+  EXPECT_GE(count_of(shown(), unwalked), 1u) << shown();
+  EXPECT_EQ(count_of(peak_section({&sample.trace}).dump(), "(not recorded)"), 0u) << shown();
   sample.trace.call_sites.clear();
-  EXPECT_GE(count(shown(), "(not recorded: the recording has no call stacks)"), 1u) << shown();
+  EXPECT_GE(count_of(shown(), "(not recorded: the recording has no call stacks)"), 1u) << shown();
 }
 
 // And whether that matters.
@@ -177,15 +164,13 @@ TEST(Figures, BuffersThatCouldNotBeReadAreCountedInWords) {
                                      std::to_string(count) + "}");
     return text_of(sentences_section({nullptr, nullptr, &log}));
   };
-  const auto has = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
   const char* const one = "A buffer that may hold addresses could not be read: what kernels reach through it is not";
   EXPECT_TRUE(has(said("strict", 1), one) && has(said("strict", 1), "such an access is right or faults."));
   EXPECT_TRUE(has(said("audited", 1), "such an access is right or faults."));
   EXPECT_TRUE(has(said("trusted", 1), "may get wrong bytes, and nothing says so; --safety strict tells."));
-  EXPECT_TRUE(has(said("strict", 3),
-                  "Buffers that may hold addresses could not be read, 3 times: what kernels reach "
-                  "through them is not known"))
-      << said("strict", 3);
+  EXPECT_TRUE(
+      has(said("strict", 3),
+          "Buffers that may hold addresses could not be read, 3 times: what kernels reach through them is not known"));
   EXPECT_FALSE(has(said("strict", 0), "could not be read"));
 }
 
@@ -211,27 +196,24 @@ TEST(Figures, OfAProgramThatCouldNotBeManagedNothingIsSaidButThat) {
             "Device memory could not be managed: 64 GiB of addresses are needed (ulimit -v). The program ran without a "
             "budget, and used 52.0 MiB at most.");
   for (const char* wrong : {"killed", "on demand", "--budget", "no end", "not known"}) {
-    EXPECT_EQ(data.dump().find(wrong), std::string::npos) << wrong << " in\n" << data.dump(1);
+    EXPECT_FALSE(has(data.dump(), wrong)) << wrong << " in\n";
   }
   ASSERT_EQ(data.at("advice").size(), 1u);
   EXPECT_EQ(data.at("advice").at(0).at("command"), "ulimit -v unlimited");
   EXPECT_EQ(data.at("budget"), 0);
   inputs.ending = "exit code 3";
-  EXPECT_NE(make_summary(inputs).find("; the program ended with exit code 3"), std::string::npos);
-  EXPECT_NE(verdict_section(inputs).dump().find("at most, and ended with exit code 3."), std::string::npos);
+  EXPECT_TRUE(has(make_summary(inputs), "; the program ended with exit code 3"));
+  EXPECT_TRUE(has(verdict_section(inputs).dump(), "at most, and ended with exit code 3."));
 }
 
 // A log that was cut short does not say how many there were.
 TEST(Figures, MappingCallsAreCountedWhereTheLogEnds) {
   const std::string start = "{\"kind\":\"start\",\"safety\":\"strict\"}\n";
-  const RunLog whole = parse_run_log(start + "{\"kind\":\"end\",\"vmm_calls\":58}\n");
-  const RunLog cut = parse_run_log(start);
-  EXPECT_NE(text_of_cards(headline_section({nullptr, nullptr, &whole})).find("58 memory-mapping calls in all"),
-            std::string::npos);
-  EXPECT_EQ(text_of_cards(headline_section({nullptr, nullptr, &cut})).find("memory-mapping calls"), std::string::npos);
-  EXPECT_NE(text_of(sentences_section({nullptr, nullptr, &whole})).find("That took 58 memory-mapping calls in all."),
-            std::string::npos);
-  EXPECT_EQ(text_of(sentences_section({nullptr, nullptr, &cut})).find("in all"), std::string::npos);
+  const RunLog whole = parse_run_log(start + "{\"kind\":\"end\",\"vmm_calls\":58}\n"), cut = parse_run_log(start);
+  EXPECT_TRUE(has(text_of_cards(headline_section({nullptr, nullptr, &whole})), "58 memory-mapping calls in all"));
+  EXPECT_FALSE(has(text_of_cards(headline_section({nullptr, nullptr, &cut})), "memory-mapping calls"));
+  EXPECT_TRUE(has(text_of(sentences_section({nullptr, nullptr, &whole})), "That took 58 memory-mapping calls in all."));
+  EXPECT_FALSE(has(text_of(sentences_section({nullptr, nullptr, &cut})), "in all"));
 }
 
 // An evaluation is planned, and the steps between train on demand: most is moved there.
@@ -245,13 +227,11 @@ TEST(Figures, WhatIsMovedOnDemandIsSaidWhereItIsMost) {
     return text_of(sentences_section({nullptr, nullptr, &log}));
   };
   const std::string text = said("105906176");
-  EXPECT_NE(text.find("note: On demand, outside of planned iterations, 200 MiB were moved; within them 1.0 MiB."),
-            std::string::npos)
-      << text;
+  EXPECT_TRUE(has(text, "note: On demand, outside of planned iterations, 200 MiB were moved; within them 1.0 MiB."));
   const RunLog planned = parse_run_log(
       "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"planned\",\"offload_bytes\":1048576,\"reload_bytes\":0}\n"
       "{\"kind\":\"end\",\"iterations_planned\":1,\"offload_bytes\":1148576,\"reload_bytes\":0}\n");
-  EXPECT_EQ(text_of(sentences_section({nullptr, nullptr, &planned})).find("outside of planned"), std::string::npos);
+  EXPECT_FALSE(has(text_of(sentences_section({nullptr, nullptr, &planned})), "outside of planned"));
 }
 
 // However often it repeats: a call that needs all of it leaves nothing to move.
@@ -265,9 +245,9 @@ TEST(Figures, WhatOneCallNeedsAtOnceIsAdvisedBeforeRepeating) {
         device_bytes + "}\n");
     return advice_section({nullptr, nullptr, &log}).dump();
   };
-  EXPECT_NE(advised("12582912").find("Give it at least 12.0 MiB"), std::string::npos) << advised("12582912");
-  EXPECT_EQ(advised("12582912").find("Let it repeat itself"), std::string::npos);
-  EXPECT_NE(advised("7340032").find("Let it repeat itself"), std::string::npos) << advised("7340032");
+  EXPECT_TRUE(has(advised("12582912"), "Give it at least 12.0 MiB"));
+  EXPECT_FALSE(has(advised("12582912"), "Let it repeat itself"));
+  EXPECT_TRUE(has(advised("7340032"), "Let it repeat itself"));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // What pages say of programs as large as those of a GPU: PyTorch's call stacks, and what mapping chunks takes there.
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tools/report/report.h"
 #include "tools/report/view/frames.h"
 

@@ -1,6 +1,5 @@
 // What is said and advised where the device has less room than the budget.
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 
@@ -23,17 +22,15 @@ TEST(Room, ADeviceThatOthersFillIsNotTheBudgetsFault) {
   const RunLog full = run("0");
   Inputs inputs{nullptr, nullptr, &full};
   inputs.ending = "exit code 1";
-  EXPECT_NE(verdict_section(inputs).dump().find("the device had no room for that: " + std::string(kWhoHasIt)),
-            std::string::npos)
-      << verdict_section(inputs);
-  EXPECT_EQ(verdict_section(inputs).dump().find("budget"), std::string::npos) << verdict_section(inputs);
+  EXPECT_TRUE(has(verdict_section(inputs).dump(), "the device had no room for that: " + std::string(kWhoHasIt)));
+  EXPECT_FALSE(has(verdict_section(inputs).dump(), "budget"));
   const Json advice = advice_section(inputs).at(0);
   EXPECT_EQ(advice.at("title"), "Run it where the device has room");
-  EXPECT_NE(advice.at("detail").get<std::string>().find("run it when other programs have ended"), std::string::npos);
+  EXPECT_TRUE(has(advice.at("detail"), "run it when other programs have ended"));
   const RunLog small = run("9437184");
   inputs.log = &small;
-  EXPECT_NE(verdict_section(inputs).dump().find("more than the budget of 8.0 MiB leaves: at least 9.0 MiB are needed"),
-            std::string::npos);
+  EXPECT_TRUE(
+      has(verdict_section(inputs).dump(), "more than the budget of 8.0 MiB leaves: at least 9.0 MiB are needed"));
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Give it at least 9.0 MiB");
 }
 
@@ -47,8 +44,7 @@ TEST(Room, WhereTheDeviceHadNoRoomForAPlanNoBudgetIsAdvised) {
   const RunLog log = run("23068672");
   Inputs inputs{nullptr, nullptr, &log};
   inputs.minimum_bytes = 22 << 20;
-  EXPECT_NE(verdict_section(inputs).dump().find("without a plan: the device had no room for one"), std::string::npos)
-      << verdict_section(inputs);
+  EXPECT_TRUE(has(verdict_section(inputs).dump(), "without a plan: the device had no room for one"));
   const Json advice = advice_section(inputs).at(0);
   EXPECT_EQ(advice.at("title"), "Run it where the device has room for 22.0 MiB");
   EXPECT_EQ(advice.at("detail"),
@@ -60,11 +56,11 @@ TEST(Room, WhereTheDeviceHadNoRoomForAPlanNoBudgetIsAdvised) {
   for (const uint64_t full_speed : {uint64_t{21} << 20, uint64_t{24} << 20}) {
     inputs.curve.full_speed_bytes = full_speed;
     inputs.curve.points = {{uint64_t{22} << 20, 900, 8}, {full_speed, 355, 4}};
-    EXPECT_EQ(advice_section(inputs).dump().find("--budget"), std::string::npos) << advice_section(inputs);
+    EXPECT_FALSE(has(advice_section(inputs).dump(), "--budget"));
   }
   const RunLog less = run("20971520");
   inputs.log = &less;
-  EXPECT_NE(advice_section(inputs).dump().find("The budget of 20.0 MiB is less, too."), std::string::npos);
+  EXPECT_TRUE(has(advice_section(inputs).dump(), "The budget of 20.0 MiB is less, too."));
   EXPECT_EQ(advice_section(inputs).at(0).at("command"), "--budget 22MiB");
 }
 
@@ -76,7 +72,7 @@ TEST(Room, APlanThatTheDeviceHadNoRoomForIsNotToldToHaveALargerBudget) {
   Inputs inputs{nullptr, nullptr, &log};
   inputs.minimum_bytes = 18 << 20;
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Run it where the device has room for the plan");
-  EXPECT_EQ(advice_section(inputs).dump().find("larger --budget"), std::string::npos) << advice_section(inputs);
+  EXPECT_FALSE(has(advice_section(inputs).dump(), "larger --budget"));
   inputs.minimum_bytes = 17 << 20;
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Plan for what the device has room for");
   EXPECT_EQ(advice_section(inputs).at(0).at("command"), "--budget 17MiB");
@@ -92,13 +88,12 @@ TEST(Room, ABudgetAboveTheDevicesRoomIsNotWhatCanShrink) {
   inputs.curve.full_speed_bytes = 15 << 20;
   inputs.curve.points = {{15 << 20, 355, 4}};
   const Json advice = advice_section(inputs);
-  EXPECT_EQ(advice.dump().find("can shrink"), std::string::npos) << advice;
+  EXPECT_FALSE(has(advice.dump(), "can shrink"));
   EXPECT_EQ(advice.at(0).at("title"), "15.0 MiB would do") << advice;
-  EXPECT_EQ(
-      advice.at(0).at("detail").get<std::string>().find(
-          "What held was the device's room of 17.0 MiB, not the budget of 1.0 GiB: with 2.0 MiB less an iteration "
-          "is still within 2 % of computing alone, as planned"),
-      0u)
+  EXPECT_EQ(advice.at(0).at("detail").get<std::string>().find(
+                "What held was the device's room of 17.0 MiB, not the budget of 1.0 GiB: with 2.0 MiB less an "
+                "iteration is still within 2 % of computing alone, as planned"),
+            0u)
       << advice;
   EXPECT_EQ(advice.at(0).at("command"), "--budget 15MiB");
 }
@@ -110,7 +105,7 @@ TEST(Room, WhatARunLogWithoutItsEndDoesNotSayIsNotNone) {
   inputs.ending = "signal 2 (Interrupt)";
   EXPECT_EQ(verdict_section(inputs).at("text"),
             "The program ended with signal 2 (Interrupt) before it could say what it used.");
-  EXPECT_EQ(headline_section(inputs).dump().find("0 B"), std::string::npos) << headline_section(inputs);
+  EXPECT_FALSE(has(headline_section(inputs).dump(), "0 B"));
 }
 
 // Rounded they are one.
@@ -135,15 +130,12 @@ TEST(Room, OfAProgramThatDiedForWantOfMemoryNothingIsGuessed) {
   inputs.ending = "exit code 1";
   inputs.no_iteration = "with other tensors each time";
   const std::string data = make_data(inputs).dump();
-  EXPECT_EQ(data.find("other tensors each time"), std::string::npos) << data;
-  EXPECT_NE(data.find("No plan was made: a call got no memory before an iteration was found."), std::string::npos)
-      << data;
-  EXPECT_NE(data.find("was 6.0 MiB (34 %); budget 50 % of the peak, which was 3.0 MiB by then"), std::string::npos)
-      << data;
-  EXPECT_NE(data.find("never exceeded the budget of 50 % of the peak, which was 3.0 MiB by then"), std::string::npos)
-      << data;
+  EXPECT_FALSE(has(data, "other tensors each time"));
+  EXPECT_TRUE(has(data, "No plan was made: a call got no memory before an iteration was found."));
+  EXPECT_TRUE(has(data, "was 6.0 MiB (34 %); budget 50 % of the peak, which was 3.0 MiB by then"));
+  EXPECT_TRUE(has(data, "never exceeded the budget of 50 % of the peak, which was 3.0 MiB by then"));
   inputs.ending = "";
-  EXPECT_NE(make_data(inputs).dump().find("was 6.0 MiB (34 %); budget 3.0 MiB"), std::string::npos);
+  EXPECT_TRUE(has(make_data(inputs).dump(), "was 6.0 MiB (34 %); budget 3.0 MiB"));
 }
 
 // It died in its first iteration: what keeps it from being planned is not that it does not repeat itself.
@@ -159,18 +151,17 @@ TEST(Room, WhereHostMemoryIsFullMoreOfItIsAdvised) {
   Inputs inputs{nullptr, nullptr, &log};
   inputs.ending = "exit code 1";
   inputs.no_iteration = "its memory grows or changes with every one";
-  EXPECT_EQ(
-      verdict_section(inputs).at("text"),
-      "The program ended with exit code 1; until then it used 30.0 MiB of device memory, for 34.0 MiB that it had "
-      "asked for. It got no memory: what was off the device needed at least 5.0 MiB of host memory, and 4.0 MiB are "
-      "allowed.");
+  EXPECT_EQ(verdict_section(inputs).at("text"),
+            "The program ended with exit code 1; until then it used 30.0 MiB of device memory, for 34.0 MiB that it "
+            "had asked for. It got no memory: what was off the device needed at least 5.0 MiB of host memory, and 4.0 "
+            "MiB are allowed.");
   const Json advice = advice_section(inputs);
   EXPECT_EQ(advice.at(0).at("title"), "Allow at least 5.0 MiB of host memory, or a larger budget");
   EXPECT_EQ(advice.at(0).at("command"), "--host-memory 5MiB");
   const std::string all = make_data(inputs).dump() + make_summary(inputs);
-  EXPECT_EQ(all.find("grows or changes"), std::string::npos) << all;
-  EXPECT_EQ(all.find("Let it repeat itself"), std::string::npos) << all;
-  EXPECT_NE(all.find("the program got no memory before an iteration was found"), std::string::npos) << all;
+  EXPECT_FALSE(has(all, "grows or changes"));
+  EXPECT_FALSE(has(all, "Let it repeat itself"));
+  EXPECT_TRUE(has(all, "the program got no memory before an iteration was found"));
   inputs.ending = "";  // it could do without what it was refused
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Let it repeat itself") << advice_section(inputs);
   EXPECT_EQ(advice_section(inputs).at(1).at("title"), "Allow at least 5.0 MiB of host memory, or a larger budget");
@@ -178,7 +169,7 @@ TEST(Room, WhereHostMemoryIsFullMoreOfItIsAdvised) {
   inputs = {nullptr, nullptr, &system};
   inputs.ending = "exit code 1";
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Run it where the host has more memory");
-  EXPECT_NE(verdict_section(inputs).dump().find("and the system did not give as much"), std::string::npos);
+  EXPECT_TRUE(has(verdict_section(inputs).dump(), "and the system did not give as much"));
 }
 
 // Both figures may stand on a page: what the one is more than the other.
@@ -187,13 +178,11 @@ TEST(Room, APeakAboveTheRoomIsExplained) {
   const auto said = [&] { return sentences_section(sample.inputs()).dump(); };
   const uint64_t peak = peak_of_run(sample.log);
   sample.log.room = RoomFigures{uint64_t{1} << 30, 0, 1 << 20, peak};
-  EXPECT_EQ(said().find("That is more than the"), std::string::npos);
+  EXPECT_FALSE(has(said(), "That is more than the"));
   sample.log.room->room = peak - (1 << 20);
-  EXPECT_NE(
-      said().find("the peak was 9.0 MiB. That is more than the 8.0 MiB that the device had room for when that was "
-                  "looked at last"),
-      std::string::npos)
-      << said();
+  EXPECT_TRUE(has(
+      said(),
+      "the peak was 9.0 MiB. That is more than the 8.0 MiB that the device had room for when that was looked at last"));
 }
 
 // A plan for this budget is none that could be made.

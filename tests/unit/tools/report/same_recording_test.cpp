@@ -1,9 +1,8 @@
 #include "tools/report/same_recording.h"
 
-#include <gtest/gtest.h>
-
 #include "analyzer/planner/planner.h"
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 #include "tools/export/redact.h"
 #include "tools/report/log/redacted.h"
@@ -24,8 +23,7 @@ class SameRecording : public testing::Test {
   }
   void use_files_of_one_recording() {
     analyzer::testing::TraceBuilder program;
-    const uint64_t kept = program.allocate(4 << 20);
-    const uint64_t other = program.allocate(8 << 20);
+    const uint64_t kept = program.allocate(4 << 20), other = program.allocate(8 << 20);
     for (int step = 0; step < 5; ++step) {
       program.launch("read", {analyzer::testing::reads(kept), analyzer::testing::writes(other)});
       program.launch("update", {analyzer::testing::updates(other)});
@@ -57,12 +55,12 @@ TEST_F(SameRecording, ARunAndATraceOfDifferentRecordingsAreRefused) {
 
 TEST_F(SameRecording, ARunOfAnotherProgramIsRefused) {
   trace_.info["program.hash"] = "00000000000000cd";
-  EXPECT_NE(refused(true, false).find("the run was of another program"), std::string::npos);
+  EXPECT_TRUE(has(refused(true, false), "the run was of another program"));
 }
 
 TEST_F(SameRecording, ARunUnderAnotherPlanIsRefused) {
   plan_.iteration_hash = 0x78;
-  EXPECT_NE(refused(false, true).find("the run had another plan"), std::string::npos);
+  EXPECT_TRUE(has(refused(false, true), "the run had another plan"));
 }
 
 TEST_F(SameRecording, ARunUnderAnotherPlanOfThisIterationIsRefused) {
@@ -105,11 +103,8 @@ TEST_F(SameRecording, PlansOfTwoRecordingsSayHowTheProgramsWereCalled) {
   plan_.program = "./train --batch 11 --seed 1";
   other.program = "/opt/train --batch 8 --seed 1";
   other.iteration_hash ^= 1;
-  EXPECT_NE(check_same_plans(plan_, other)
-                .message()
-                .find("two recordings, of a program called with different arguments (--batch 11 and --batch 8); give"),
-            std::string::npos)
-      << check_same_plans(plan_, other).message();
+  EXPECT_TRUE(has(check_same_plans(plan_, other).message(),
+                  "two recordings, of a program called with different arguments (--batch 11 and --batch 8); give"));
 }
 
 // Of what was redacted the hashes alone are known, and they decide.
@@ -190,14 +185,13 @@ TEST_F(SameRecording, APlanOfCallsThatTheTraceDoesNotHaveIsRefused) {
   EXPECT_EQ(refused(plan_.iteration_hash), numbers);
   EXPECT_EQ(refused(0x99), numbers);
   for (plan::Call& call : plan_.calls) call.signature = 5;
-  EXPECT_NE(refused(0x99).find("the trace does not have: it was made of another recording"), std::string::npos);
+  EXPECT_TRUE(has(refused(0x99), "the trace does not have: it was made of another recording"));
 }
 
 TEST_F(SameRecording, AReplayOfAnotherIterationIsRefused) {
   log_.recording = 0;
   EXPECT_TRUE(check_same_iteration(trace_, 0x77, nullptr, &log_).ok());
-  EXPECT_NE(check_same_iteration(trace_, 0x78, nullptr, &log_).message().find("then give the plan, too"),
-            std::string::npos);
+  EXPECT_TRUE(has(check_same_iteration(trace_, 0x78, nullptr, &log_).message(), "then give the plan, too"));
 }
 
 }  // namespace

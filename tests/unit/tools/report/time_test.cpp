@@ -1,10 +1,6 @@
 // Where an iteration's time went, and what its plan predicted.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <set>
-
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 #include "tools/report/view/timeline.h"
@@ -31,8 +27,7 @@ TEST(Time, AnIterationsTimeIsTheSumOfWhatIsNamed) {
   EXPECT_NE(rows.at("Waiting: room had to be made first").at("predicted"), "0 ns");
   EXPECT_EQ(rows.at("Device without work that may run").at("note"),
             "by the host's clock, though work was submitted; measured: mean of 2 planned iterations");
-  const std::string said = sentences_section(sample.inputs()).dump();
-  EXPECT_NE(said.find("Iteration 1, which was measured, took 800 ns: kernels "), std::string::npos) << said;
+  EXPECT_TRUE(has(sentences_section(sample.inputs()).dump(), "Iteration 1, which was measured, took 800 ns: kernels "));
   for (const Json& bar : time_went_section(sample.inputs())) {
     uint64_t sum = 0;
     for (const Json& part : bar.at("parts")) sum += part.at("ns").get<uint64_t>();
@@ -40,7 +35,7 @@ TEST(Time, AnIterationsTimeIsTheSumOfWhatIsNamed) {
   }
   Sample unhindered;
   for (RunIteration& one : unhindered.log.iterations) one.stall_ns = 0;
-  EXPECT_NE(sentences_section(unhindered.inputs()).dump().find("took 800 ns: kernels "), std::string::npos)
+  EXPECT_TRUE(has(sentences_section(unhindered.inputs()).dump(), "took 800 ns: kernels "))
       << "it may have been launched late";
   Sample unmeasured;
   unmeasured.log.activities.clear();
@@ -79,10 +74,9 @@ TEST(Time, AnIterationsWaitsAreWhatTheRunLogCounts) {
   EXPECT_EQ(ns_of(time, "room had to be made first"), 200u);
   EXPECT_EQ(ns_of(time, "launched late by the program"), 10u);
   const std::string said = sentences_section(Sample().inputs()).dump();
-  EXPECT_NE(said.find("The device waited during 38.3 % of the planned iterations' time, and during 37.5 % of one "
-                      "that was measured: work was submitted"),
-            std::string::npos)
-      << said;
+  EXPECT_TRUE(has(said,
+                  "The device waited during 38.3 % of the planned iterations' time, and during 37.5 % of one that was "
+                  "measured: work was submitted"));
 }
 
 // Each part of the time has one name, in the table as in the lists of waits: by the program and by the replay are not
@@ -151,19 +145,16 @@ TEST(Time, AnIterationDoesNotWaitWhileTheOneBeforeRuns) {
 TEST(Time, APlanPredictsOneFigure) {
   Sample sample;
   Inputs inputs = sample.inputs();
-  EXPECT_NE(
-      sentences_section(inputs).dump().find("the plan had predicted 750 ns (+8 %), with kernel times as recorded."),
-      std::string::npos)
-      << sentences_section(inputs).dump(1);
+  EXPECT_TRUE(
+      has(sentences_section(inputs).dump(), "the plan had predicted 750 ns (+8 %), with kernel times as recorded."));
   inputs.whose_times = "of iteration 1 of this run";
   inputs.made_predicted_ns = 700;
   inputs.made_compute_ns = 300;
   const std::string said = sentences_section(inputs).dump();
-  EXPECT_NE(said.find("The plan predicts 750 ns with kernel times of iteration 1 of this run; when it was made, with "
-                      "kernel times as recorded until then, that was 700 ns. Iteration 1 took 800 ns (+7 %)."),
-            std::string::npos)
-      << said;
-  EXPECT_EQ(said.find("had predicted"), std::string::npos);
+  EXPECT_TRUE(has(said,
+                  "The plan predicts 750 ns with kernel times of iteration 1 of this run; when it was made, with "
+                  "kernel times as recorded until then, that was 700 ns. Iteration 1 took 800 ns (+7 %)."));
+  EXPECT_FALSE(has(said, "had predicted"));
   const std::string page = make_data(inputs).dump();
   EXPECT_EQ(page.find("700 ns"), page.rfind("700 ns"));
 }

@@ -1,11 +1,5 @@
 // What a product of the cuBLAS stand-in depends on, reads and writes.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <set>
-#include <string>
-
+#include "tests/support/test.h"
 #include "tools/device/tests/blas/products.h"
 
 namespace reprise::sim::blas {

@@ -1,12 +1,7 @@
 // Vectors and matrices between host and device, and what the libraries say of themselves.
 #include <cublasLt.h>
-#include <gtest/gtest.h>
 
-#include <cstring>
-#include <numeric>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tools/device/tests/blas/products.h"
 
 namespace reprise::sim::blas {
@@ -61,8 +56,7 @@ TEST(Copies, RefuseWhatCublasRefuses) {
 
 TEST(Library, SaysWhatItIs) {
   const Handle handle;
-  int version = 0;
-  int major = 0;
+  int version = 0, major = 0;
   ASSERT_EQ(cublasGetVersion_v2(handle, &version), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(cublasGetProperty(MAJOR_VERSION, &major), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(version, CUBLAS_VERSION);
@@ -86,8 +80,7 @@ TEST(Library, HasHandlesOfCublasLtAlone) {
 // The same product as by the function for all types; each matrix of a batch has operands of its own.
 TEST(StridedBatch, OfFloats) {
   const Handle handle;
-  const float one = 1;
-  const float zero = 0;
+  const float one = 1, zero = 0;
   const Buffer a(64 * 4, 1), b(64 * 4, 2), other(32 * 4, 3), batch(32 * 4, 3);
   ASSERT_EQ(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a.at<float>(), CUDA_R_32F, 4,
                                        16, b.at<float>(), CUDA_R_32F, 4, 16, &zero, other.at<float>(), CUDA_R_32F, 4,

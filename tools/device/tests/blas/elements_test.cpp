@@ -1,11 +1,5 @@
 // What works element by element: which elements of the result change with one of an operand.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <set>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tools/device/tests/blas/products.h"
 
 namespace reprise::sim::blas {

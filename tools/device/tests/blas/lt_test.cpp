@@ -1,9 +1,7 @@
 // cublasLtMatmul of the stand-in: attributes that the result depends on, and what is refused.
 #include <cublasLt.h>
-#include <gtest/gtest.h>
 
-#include <functional>
-
+#include "tests/support/test.h"
 #include "tools/device/tests/blas/products.h"
 
 namespace reprise::sim::blas {

@@ -1,6 +1,6 @@
 #include "tools/device/tests/blas/products.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace reprise::sim::blas {
 

@@ -1,8 +1,5 @@
 // What cuBLAS documents for handles and bad arguments.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
+#include "tests/support/test.h"
 #include "tools/device/tests/blas/products.h"
 
 namespace reprise::sim::blas {

@@ -1,21 +1,14 @@
 // The cuBLAS stand-ins have every function that PyTorch's binaries import. Skipped without a PyTorch for CUDA 13
 // (torch_python()).
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
-#include <sstream>
-#include <string>
-
 #include "tests/e2e/harness.h"
+#include "tests/support/test.h"
 
 namespace reprise::e2e {
 namespace {
 
 // Functions of cuBLAS that `nm` lists, without their versions.
 std::set<std::string> functions(const std::string& option, const std::string& files) {
-  const Outcome listed = run({"/bin/sh", "-c", "nm -D " + option + " " + files});
-  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  const Outcome listed = well(run({"/bin/sh", "-c", "nm -D " + option + " " + files}));
   std::set<std::string> names;
   std::istringstream words(listed.out);
   for (std::string word; words >> word;) {

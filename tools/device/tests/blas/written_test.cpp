@@ -1,10 +1,5 @@
 // Of the memory that a product is handed, its twin marks the elements of D as written, and nothing else.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <utility>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tools/device/blas/types.h"
 #include "tools/device/twins/executor.h"
 

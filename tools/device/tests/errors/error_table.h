@@ -2,8 +2,6 @@
 // asks the driver under test; with REPRISE_ERROR_TABLE=<file> it also writes what each answered, one line a row, so
 // that the simulated driver and a real one can be compared row by row.
 #pragma once
-#include <functional>
-#include <vector>
 
 #include "tools/device/tests/driver.h"
 

@@ -1,5 +1,3 @@
-#include <cstdlib>
-#include <fstream>
 
 #include "tools/device/tests/errors/error_table.h"
 

@@ -1,14 +1,7 @@
 // Dataflow hashing: every byte of every argument counts, addresses do not.
 #include "tools/device/twins/hashing.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tools/device/twins/parameter_kinds.h"
 
 namespace reprise::sim {
@@ -128,9 +121,7 @@ TEST(Hashing, EverythingElseCounts) {
 
 // With a seed a kernel does one of three things with each operand, the same in every launch.
 TEST(Hashing, KernelsHaveANature) {
-  int only_read = 0;
-  int only_written = 0;
-  int updated = 0;
+  int only_read = 0, only_written = 0, updated = 0;
   for (int i = 0; i < 200; ++i) {
     const auto run = [&](auto change) {
       Scene scene;

@@ -1,15 +1,8 @@
 // Kernels that nvcc compiled, found by name and layout in their cubin and run as host twins.
-#include <gtest/gtest.h>
-
 #include <csetjmp>
-#include <csignal>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <numeric>
-#include <thread>
 
 #include "preload/images/image.h"
+#include "tests/support/test.h"
 #include "tools/device/twins/executor.h"
 
 namespace reprise::sim {
@@ -28,9 +21,8 @@ class Twins : public testing::Test {
     ASSERT_EQ(problem, nullptr) << problem;
     std::ifstream file(TWINS_CUBIN, std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    auto parsed = parse_image(bytes.data(), 90);
-    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-    image_ = new Image(std::move(parsed.value()));
+    auto parsed = good(parse_image(bytes.data(), 90));
+    image_ = new Image(std::move(parsed));
   }
 
   struct Shape {

@@ -1,9 +1,7 @@
 // Random programs against the model device: whatever is asked for, in whatever order, on however many streams.
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/preload/defragment/stitch/model_memory.h"
 
 namespace reprise::stitch {

@@ -1,10 +1,7 @@
 // The states of BestFit one by one: what is split, stitched, reused, and what that costs.
 #include "preload/defragment/stitch/stitcher.h"
 
-#include <gtest/gtest.h>
-
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tests/unit/preload/defragment/stitch/model_memory.h"
 
 namespace reprise::stitch {
@@ -68,8 +65,7 @@ TEST_F(StitcherTest, WhatWasSplitComesBackWhole) {
   open(10);
   const Grant whole = take(10);
   give(whole, 10);
-  const Grant left = take(4);
-  const Grant right = take(6);
+  const Grant left = take(4), right = take(6);
   give(left, 4);
   EXPECT_EQ(take(10).address, 0u);  // the right part is busy, and so is the whole
   EXPECT_EQ(last, Result::out_of_memory);
@@ -99,9 +95,7 @@ TEST_F(StitcherTest, HolesBecomeOneBlock) {
 
 TEST_F(StitcherTest, ThePieceThatFitsTheRemainderBestIsTaken) {
   open(20);
-  const Grant three = take(3);
-  const Grant two = take(2);
-  const Grant five = take(5);
+  const Grant three = take(3), two = take(2), five = take(5);
   give(three, 3);
   give(two, 2);
   give(five, 5);
@@ -121,9 +115,7 @@ TEST_F(StitcherTest, OnlyWhatIsMissingIsNew) {
 
 TEST_F(StitcherTest, ASeamIsBusyWhileAPieceOfItIs) {
   open(6);
-  const Grant left = take(2);
-  const Grant middle = take(2);
-  const Grant right = take(2);
+  const Grant left = take(2), middle = take(2), right = take(2);
   give(left, 2);
   give(right, 2);
   const Grant wide = take(4);
@@ -141,8 +133,7 @@ TEST_F(StitcherTest, BelowTheLimitNothingIsStitchedWhileThereIsMemory) {
   for (Grant& part : parts) part = take(2);
   give(parts[0], 2);
   give(parts[2], 2);
-  const Grant wide = take(4);
-  EXPECT_EQ(wide.state, State::insufficient);
+  EXPECT_EQ(take(4).state, State::insufficient);
   EXPECT_EQ(stitcher.stats().stitches, 0u);
   EXPECT_EQ(memory.existing(), 52u);
   EXPECT_EQ(take(1).state, State::insufficient);  // nor split
@@ -213,8 +204,7 @@ TEST_F(StitcherTest, AnIterationThatRepeatsStopsStitching) {
 
 TEST_F(StitcherTest, OutOfMemoryLeavesEverythingAsItWas) {
   open(8);
-  const Grant busy = take(5);
-  const Grant idle = take(3);
+  const Grant busy = take(5), idle = take(3);
   give(idle, 3);
   EXPECT_EQ(take(4).state, State::out_of_memory);
   EXPECT_EQ(last, Result::out_of_memory);
@@ -295,8 +285,7 @@ TEST_F(StitcherTest, ReuseWaitsForTheWorkOfOthers) {
 
 TEST_F(StitcherTest, WhatIsFreedWhileSomebodyWaitsIsNotSettled) {
   open(4);
-  const Grant before = take(2, 1);
-  const Grant during = take(2, 1);
+  const Grant before = take(2, 1), during = take(2, 1);
   give(before, 2, 1);
   const uint32_t mark = stitcher.mark();
   memory.all_over();
@@ -307,8 +296,7 @@ TEST_F(StitcherTest, WhatIsFreedWhileSomebodyWaitsIsNotSettled) {
 
 TEST_F(StitcherTest, ABlockThatIsReadyGoesFirst) {
   open(8);
-  const Grant pending = take(4, 1);
-  const Grant ready = take(4, 2);
+  const Grant pending = take(4, 1), ready = take(4, 2);
   give(ready, 4, 2);
   give(pending, 4, 1);
   const Grant again = take(4, 2);

@@ -1,13 +1,8 @@
 // Task graphs and machines from files: what the JSON means, and one clear line for what makes no sense.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <fstream>
-
+#include "tests/support/test.h"
 #include "tools/lab/graphs/json_graph.h"
 #include "tools/lab/machines/machines.h"
 
@@ -38,9 +33,8 @@ constexpr char kTensor[] = R"({"id": 0, "bytes": 8})";
 constexpr char kKernel[] = R"({"duration_ns": 5, "inputs": [0], "outputs": []})";
 
 TEST(JsonGraph, TensorsLiveFromTheirFirstToTheirLastKernel) {
-  const Result<analyzer::TaskGraph> result = parse_graph(kTwoKernels, kGraphChunk);
-  ASSERT_TRUE(result.ok()) << result.status().message();
-  const analyzer::TaskGraph& graph = result.value();
+  const auto result = good(parse_graph(kTwoKernels, kGraphChunk));
+  const analyzer::TaskGraph& graph = result;
   EXPECT_EQ(graph.program, "two kernels");
   ASSERT_EQ(graph.tensors.size(), 3u);  // w, x and the workspace; tensor 9 is never used
   EXPECT_TRUE(analyzer::is_persistent(graph.tensors[0]));
@@ -60,37 +54,32 @@ TEST(JsonGraph, TensorsLiveFromTheirFirstToTheirLastKernel) {
 }
 
 TEST(JsonGraph, NumbersThatMakeNoSense) {
-  EXPECT_NE(why(with(R"({"id": 0, "bytes": -4})", kKernel)).find("tensor 0: \"bytes\" is -4"), std::string::npos);
-  EXPECT_NE(why(with(R"({"id": 0, "bytes": 0})", kKernel)).find("is 0"), std::string::npos);
-  EXPECT_NE(why(with(R"({"id": 0, "bytes": 1e300})", kKernel)).find("1e+300"), std::string::npos);
-  EXPECT_NE(why(with(R"({"id": 0, "bytes": 99999999999999999})", kKernel)).find("tensor 0"), std::string::npos);
-  EXPECT_NE(why(with(R"({"id": 0, "bytes": "8"})", kKernel)).find("not a whole number"), std::string::npos);
-  EXPECT_NE(why(with(R"({"bytes": 8})", kKernel)).find("tensor number 0 has no \"id\""), std::string::npos);
-  EXPECT_NE(why(with(kTensor, R"({"duration_ns": -1, "inputs": [0], "outputs": []})")).find("kernel 0"),
-            std::string::npos);
+  EXPECT_TRUE(has(why(with(R"({"id": 0, "bytes": -4})", kKernel)), "tensor 0: \"bytes\" is -4"));
+  EXPECT_TRUE(has(why(with(R"({"id": 0, "bytes": 0})", kKernel)), "is 0"));
+  EXPECT_TRUE(has(why(with(R"({"id": 0, "bytes": 1e300})", kKernel)), "1e+300"));
+  EXPECT_TRUE(has(why(with(R"({"id": 0, "bytes": 99999999999999999})", kKernel)), "tensor 0"));
+  EXPECT_TRUE(has(why(with(R"({"id": 0, "bytes": "8"})", kKernel)), "not a whole number"));
+  EXPECT_TRUE(has(why(with(R"({"bytes": 8})", kKernel)), "tensor number 0 has no \"id\""));
+  EXPECT_TRUE(has(why(with(kTensor, R"({"duration_ns": -1, "inputs": [0], "outputs": []})")), "kernel 0"));
 }
 
 TEST(JsonGraph, GraphsThatContradictThemselves) {
   const std::string twice = std::string(kTensor) + ", " + kTensor;
-  EXPECT_NE(why(with(twice, kKernel)).find("tensor 0 is listed twice"), std::string::npos);
-  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "inputs": [0, 5], "outputs": []})")).find("names tensor 5"),
-            std::string::npos);
-  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "inputs": [-1], "outputs": []})")).find("-1"), std::string::npos);
-  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "outputs": []})")).find("no list \"inputs\""), std::string::npos);
-  EXPECT_NE(why(with(kTensor, R"({"id": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")).find("has id 1"),
-            std::string::npos);
-  EXPECT_NE(why(with(kTensor, R"({"device": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")).find("device"),
-            std::string::npos);
+  EXPECT_TRUE(has(why(with(twice, kKernel)), "tensor 0 is listed twice"));
+  EXPECT_TRUE(has(why(with(kTensor, R"({"duration_ns": 5, "inputs": [0, 5], "outputs": []})")), "names tensor 5"));
+  EXPECT_TRUE(has(why(with(kTensor, R"({"duration_ns": 5, "inputs": [-1], "outputs": []})")), "-1"));
+  EXPECT_TRUE(has(why(with(kTensor, R"({"duration_ns": 5, "outputs": []})")), "no list \"inputs\""));
+  EXPECT_TRUE(has(why(with(kTensor, R"({"id": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")), "has id 1"));
+  EXPECT_TRUE(has(why(with(kTensor, R"({"device": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")), "device"));
 }
 
 TEST(JsonGraph, KernelsThatReadWhatIsMadeLater) {
   const std::string tensors = R"({"id": 0, "bytes": 8}, {"id": 5, "bytes": 8})";
   const std::string early = R"({"name": "a", "duration_ns": 5, "inputs": [5], "outputs": [0]})";
   const std::string late = R"({"name": "b", "duration_ns": 5, "inputs": [0], "outputs": [5]})";
-  EXPECT_EQ(
-      why(with(tensors, early + ", " + late)),
-      "kernel 0 (a) reads tensor 5 before kernel 1 (b) writes it: a cycle, since kernels run in the order of the list; "
-      "put them in order, or make the tensor persistent");
+  EXPECT_EQ(why(with(tensors, early + ", " + late)),
+            "kernel 0 (a) reads tensor 5 before kernel 1 (b) writes it: a cycle, since kernels run in the order of the "
+            "list; put them in order, or make the tensor persistent");
   EXPECT_TRUE(parse_graph(with(tensors, early), kGraphChunk).ok());  // no kernel makes it: it comes from outside
   const std::string carried = R"({"id": 0, "bytes": 8}, {"id": 5, "bytes": 8, "persistent": 1})";
   EXPECT_TRUE(parse_graph(with(carried, early + ", " + late), kGraphChunk).ok());
@@ -100,22 +89,19 @@ TEST(JsonGraph, SizesThatNoMachineHas) {
   const std::string huge = R"({"id": 0, "bytes": 70368744177664, "persistent": 1})";
   const Result<analyzer::TaskGraph> graph = parse_graph(with(huge, kKernel), 4096);
   ASSERT_FALSE(graph.ok());
-  EXPECT_NE(graph.status().message().find("take 17179869184 chunks of 4096 bytes"), std::string::npos)
-      << graph.status().message();
+  EXPECT_TRUE(has(graph.status().message(), "take 17179869184 chunks of 4096 bytes"));
   std::string many;
   for (int i = 0; i < 20'000; ++i) {
     many += fmt::format(R"({}{{"id": {}, "bytes": 70368744177664}})", i == 0 ? "" : ", ", i);
   }
-  EXPECT_NE(why(with(many, R"({"duration_ns": 5, "inputs": [], "outputs": []})")).find("bytes together"),
-            std::string::npos);
+  EXPECT_TRUE(has(why(with(many, R"({"duration_ns": 5, "inputs": [], "outputs": []})")), "bytes together"));
 }
 
 TEST(JsonGraph, ItemsWithoutEnd) {
   std::string ids = "0";
   for (int i = 0; i < 1'100'000; ++i) ids += ",0";
-  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "inputs": [)" + ids + R"(], "outputs": []})")).find("parts"),
-            std::string::npos);
-  EXPECT_NE(why(with("7", kKernel)).find("\"tensors\" holds 7, which is no object"), std::string::npos);
+  EXPECT_TRUE(has(why(with(kTensor, R"({"duration_ns": 5, "inputs": [)" + ids + R"(], "outputs": []})")), "parts"));
+  EXPECT_TRUE(has(why(with("7", kKernel)), "\"tensors\" holds 7, which is no object"));
   const std::string other =
       R"({"junk": [)" + ids + R"(], "tensors": [)" + kTensor + R"(], "kernels": [)" + kKernel + "]}";
   EXPECT_TRUE(parse_graph(other, kGraphChunk).ok());
@@ -123,7 +109,7 @@ TEST(JsonGraph, ItemsWithoutEnd) {
 
 TEST(JsonGraph, ListsInListsWithoutEnd) {
   const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
-  EXPECT_NE(why(with(R"({"id": )" + deep + "}", kKernel)).find("deep"), std::string::npos);
+  EXPECT_TRUE(has(why(with(R"({"id": )" + deep + "}", kKernel)), "deep"));
   EXPECT_TRUE(parse_graph(R"({"junk": )" + deep + R"(, "tensors": [)" + kTensor + R"(], "kernels": [)" + kKernel + "]}",
                           kGraphChunk)
                   .ok());
@@ -146,9 +132,8 @@ std::string two_devices_with(const std::string& from, const std::string& to) {
 }
 
 TEST(JsonGraph, SeveralDevices) {
-  const Result<analyzer::TaskGraph> result = parse_graph(kTwoDevices, kGraphChunk);
-  ASSERT_TRUE(result.ok()) << result.status().message();
-  const analyzer::TaskGraph& graph = result.value();
+  const auto result = good(parse_graph(kTwoDevices, kGraphChunk));
+  const analyzer::TaskGraph& graph = result;
   EXPECT_EQ(graph.devices, 2u);
   EXPECT_EQ(graph.tensors[0].device, 0u);
   EXPECT_EQ(graph.tensors[1].device, 1u);
@@ -166,25 +151,21 @@ TEST(JsonGraph, SeveralDevices) {
 }
 
 TEST(JsonGraph, DevicesThatDoNotFitTogether) {
-  EXPECT_NE(why(two_devices_with(R"("devices": 2)", R"("devices": 1)")).find("on device 1, and the graph has 1"),
-            std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("devices": 2)", R"("devices": 65)")).find("from 1 to 64"), std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("devices": 2)", R"("devices": 0)")).find("from 1 to 64"), std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("there", "device": 1)", R"("there", "device": 0)")).find("of kind \"peer\""),
-            std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("there", "device": 1)", R"("there", "device": 7)")).find("kernel 2 (there)"),
-            std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("outputs": [3])", R"("outputs": [0])")).find("of one device"), std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("outputs": [3])", R"("outputs": [1])")).find("smaller"), std::string::npos);
-  EXPECT_NE(why(two_devices_with(R"("outputs": [3])", R"("outputs": [3, 1])")).find("one input, one output"),
-            std::string::npos);
+  EXPECT_TRUE(has(why(two_devices_with(R"("devices": 2)", R"("devices": 1)")), "on device 1, and the graph has 1"));
+  EXPECT_TRUE(has(why(two_devices_with(R"("devices": 2)", R"("devices": 65)")), "from 1 to 64"));
+  EXPECT_TRUE(has(why(two_devices_with(R"("devices": 2)", R"("devices": 0)")), "from 1 to 64"));
+  EXPECT_TRUE(has(why(two_devices_with(R"("there", "device": 1)", R"("there", "device": 0)")), "of kind \"peer\""));
+  EXPECT_TRUE(has(why(two_devices_with(R"("there", "device": 1)", R"("there", "device": 7)")), "kernel 2 (there)"));
+  EXPECT_TRUE(has(why(two_devices_with(R"("outputs": [3])", R"("outputs": [0])")), "of one device"));
+  EXPECT_TRUE(has(why(two_devices_with(R"("outputs": [3])", R"("outputs": [1])")), "smaller"));
+  EXPECT_TRUE(has(why(two_devices_with(R"("outputs": [3])", R"("outputs": [3, 1])")), "one input, one output"));
 }
 
 TEST(JsonGraph, TextsThatAreNoGraph) {
-  EXPECT_NE(why("").find("no JSON"), std::string::npos);
-  EXPECT_NE(why("[1, 2]").find("no object"), std::string::npos);
-  EXPECT_NE(why("{}").find("\"tensors\" and \"kernels\""), std::string::npos);
-  EXPECT_NE(why(with(kTensor, "")).find("empty"), std::string::npos);
+  EXPECT_TRUE(has(why(""), "no JSON"));
+  EXPECT_TRUE(has(why("[1, 2]"), "no object"));
+  EXPECT_TRUE(has(why("{}"), "\"tensors\" and \"kernels\""));
+  EXPECT_TRUE(has(why(with(kTensor, "")), "empty"));
   const std::string whole = kTwoKernels;
   for (size_t length = 0; length < whole.size(); length += 7) EXPECT_NE(why(whole.substr(0, length)), "");
 }
@@ -192,14 +173,10 @@ TEST(JsonGraph, TextsThatAreNoGraph) {
 class GraphFiles : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& content) {
-    names_.push_back(testing::TempDir() + std::to_string(getpid()) + name);
-    std::ofstream(names_.back(), std::ios::binary) << content;
-    return names_.back();
+    write_file(scratch_.path(name), content);
+    return scratch_.path(name);
   }
-  void TearDown() override {
-    for (const std::string& name : names_) std::remove(name.c_str());
-  }
-  std::vector<std::string> names_;
+  const Scratch scratch_;
 };
 
 TEST_F(GraphFiles, PlainAndPackedAreTheSame) {
@@ -226,13 +203,12 @@ TEST_F(GraphFiles, MachinesAsTheProbeWritesThem) {
   measured.copy_latency_ns = 1499.6;
   const std::string path = write("machine.json", "");
   ASSERT_TRUE(probe::write_machine(measured, path).ok());
-  const Result<analyzer::Machine> machine = find_machine(path);
-  ASSERT_TRUE(machine.ok()) << machine.status().message();
-  EXPECT_EQ(machine.value().h2d_bytes_per_s, 51e9);
-  EXPECT_EQ(machine.value().d2h_bytes_per_s, analyzer::Machine{}.d2h_bytes_per_s);  // not measured
-  EXPECT_EQ(machine.value().d2h_together_bytes_per_s, 40e9);
-  EXPECT_EQ(machine.value().latency_ns, 1500u);
-  EXPECT_FALSE(machine.value().has_ssd());
+  const auto machine = good(find_machine(path));
+  EXPECT_EQ(machine.h2d_bytes_per_s, 51e9);
+  EXPECT_EQ(machine.d2h_bytes_per_s, analyzer::Machine{}.d2h_bytes_per_s);  // not measured
+  EXPECT_EQ(machine.d2h_together_bytes_per_s, 40e9);
+  EXPECT_EQ(machine.latency_ns, 1500u);
+  EXPECT_FALSE(machine.has_ssd());
 }
 
 TEST_F(GraphFiles, MachinesWrittenByHand) {
@@ -250,7 +226,7 @@ TEST_F(GraphFiles, MachinesWrittenByHand) {
   EXPECT_EQ(machine.value().peer_bytes_per_s, 2e10);
   EXPECT_EQ(machine.value().peer_latency_ns, 0u);
   const auto refused = find_machine(write("bad.json", head + R"(, "h2d_bytes_per_second": 0})"));
-  EXPECT_NE(refused.status().message().find("bad.json"), std::string::npos) << refused.status().message();
+  EXPECT_TRUE(has(refused.status().message(), "bad.json"));
   EXPECT_FALSE(find_machine(write("text.json", "hello")).ok());
 }
 
@@ -261,7 +237,7 @@ TEST(Machines, ByName) {
   EXPECT_EQ(find_machine("p100x4").value().devices, 4u);
   const Status unknown = find_machine("h300").status();
   EXPECT_EQ(unknown.code(), StatusCode::invalid_argument);
-  EXPECT_NE(unknown.message().find("p100x4"), std::string::npos);
+  EXPECT_TRUE(has(unknown.message(), "p100x4"));
 }
 
 }  // namespace

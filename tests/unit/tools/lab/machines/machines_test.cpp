@@ -2,9 +2,7 @@
 // FORMAT shows is the field's.
 #include "tools/lab/machines/machines.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
+#include "tests/support/test.h"
 
 namespace reprise::tools {
 namespace {
@@ -55,9 +53,7 @@ TEST(Machines, EveryKeyIsWrittenAndRead) {
   machine.memory_bytes = 4096;
   const probe::Json json = probe::to_json(machine);
   EXPECT_EQ(json.size(), 7 + rows().size());
-  const auto again = probe::machine_from_json(json);
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(probe::to_json(again.value()), json);
+  EXPECT_EQ(probe::to_json(good(probe::machine_from_json(json))), json);
 }
 
 }  // namespace

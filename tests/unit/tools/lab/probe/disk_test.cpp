@@ -1,13 +1,6 @@
 #include "tools/lab/probe/measure/disk.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <memory>
+#include "tests/support/test.h"
 
 namespace reprise::probe {
 namespace {
@@ -29,21 +22,20 @@ Buffer make_buffer(char value) {
 class Disk : public testing::TestWithParam<DiskMethod> {};
 
 TEST_P(Disk, BytesComeBack) {
-  const auto file = ScratchFile::create(testing::TempDir());
-  ASSERT_TRUE(file.ok()) << file.status().message();
+  const auto file = good(ScratchFile::create(testing::TempDir()));
   const Buffer out = make_buffer('w');
-  const auto written = run_disk_job(file.value(), {true, GetParam(), kRequest, kRequests, kDepth, out.get()});
+  const auto written = run_disk_job(file, {true, GetParam(), kRequest, kRequests, kDepth, out.get()});
   if (written.status().code() == StatusCode::unsupported) GTEST_SKIP() << written.status().message();
   ASSERT_TRUE(written.ok()) << written.status().message();
-  EXPECT_EQ(lseek(file.value().descriptor(), 0, SEEK_END), static_cast<off_t>(kRequest * kRequests));
+  EXPECT_EQ(lseek(file.descriptor(), 0, SEEK_END), static_cast<off_t>(kRequest * kRequests));
   for (size_t i = 0; i < kRequests; ++i) {
     const Buffer one = make_buffer('?');
-    ASSERT_EQ(pread(file.value().descriptor(), one.get(), kRequest, static_cast<off_t>(i * kRequest)),
+    ASSERT_EQ(pread(file.descriptor(), one.get(), kRequest, static_cast<off_t>(i * kRequest)),
               static_cast<ssize_t>(kRequest));
     EXPECT_EQ(std::memcmp(out.get(), one.get(), kRequest), 0) << i;
   }
   const Buffer in = make_buffer('?');
-  const auto read = run_disk_job(file.value(), {false, GetParam(), kRequest, kRequests, kDepth, in.get()});
+  const auto read = run_disk_job(file, {false, GetParam(), kRequest, kRequests, kDepth, in.get()});
   ASSERT_TRUE(read.ok()) << read.status().message();
   // A thread that came too late for any request leaves its slot as it was; none may hold a part of a request.
   unsigned filled = 0;
@@ -57,20 +49,17 @@ TEST_P(Disk, BytesComeBack) {
 }
 
 TEST_P(Disk, ReadingPastTheEndIsAnError) {
-  const auto file = ScratchFile::create(testing::TempDir());
-  ASSERT_TRUE(file.ok());
+  const auto file = good(ScratchFile::create(testing::TempDir()));
   const Buffer buffer = make_buffer(0);
-  const auto read = run_disk_job(file.value(), {false, GetParam(), kRequest, kRequests, kDepth, buffer.get()});
-  EXPECT_FALSE(read.ok());
+  EXPECT_FALSE(run_disk_job(file, {false, GetParam(), kRequest, kRequests, kDepth, buffer.get()}).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Disk, testing::Values(DiskMethod::io_uring, DiskMethod::threads),
                          [](const auto& parameter) { return to_string(parameter.param); });
 
 TEST(DiskJob, RefusesSizesThatDirectAccessCannotTake) {
-  const auto file = ScratchFile::create(testing::TempDir());
-  ASSERT_TRUE(file.ok());
-  EXPECT_EQ(run_disk_job(file.value(), {true, DiskMethod::threads, 1000, 1, 1, nullptr}).status().code(),
+  const auto file = good(ScratchFile::create(testing::TempDir()));
+  EXPECT_EQ(run_disk_job(file, {true, DiskMethod::threads, 1000, 1, 1, nullptr}).status().code(),
             StatusCode::invalid_argument);
 }
 
@@ -78,8 +67,7 @@ TEST(ScratchFile, LeavesNoName) {
   const std::string folder = testing::TempDir() + "scratch" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
   {
-    const auto file = ScratchFile::create(folder);
-    ASSERT_TRUE(file.ok());
+    const auto file = good(ScratchFile::create(folder));
     EXPECT_TRUE(std::filesystem::is_empty(folder));
   }
   std::filesystem::remove(folder);

@@ -1,28 +1,16 @@
 #include "tools/lab/probe/subjects/elf_exports.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <regex>
-#include <set>
+
+#include "tests/support/test.h"
 
 namespace reprise::probe {
 namespace {
 
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(ElfExports, TheCountingShimExportsWhatTheHeadersDeclare) {
-  const auto names = read_exports(REPRISE_COUNT_LIBRARY);
-  ASSERT_TRUE(names.ok()) << names.status().message();
-  const std::set<std::string> exported(names.value().begin(), names.value().end());
-  const std::string meta = contents(std::string(REPRISE_CUDA_INCLUDE) + "/generated_cuda_meta.h");
+  const auto names = good(read_exports(REPRISE_COUNT_LIBRARY));
+  const std::set<std::string> exported(names.begin(), names.end());
+  const std::string meta = read_file(std::string(REPRISE_CUDA_INCLUDE) + "/generated_cuda_meta.h");
   const std::regex declaration("typedef struct (cu[A-Z]\\w*)_params_st");
   size_t declared = 0;
   for (std::sregex_iterator at(meta.begin(), meta.end(), declaration), end; at != end; ++at, ++declared) {
@@ -34,7 +22,7 @@ TEST(ElfExports, TheCountingShimExportsWhatTheHeadersDeclare) {
 
 TEST(ElfExports, RefusesDamagedFiles) {
   EXPECT_EQ(read_exports("/nonexistent").status().code(), StatusCode::not_found);
-  const std::string good = contents(REPRISE_COUNT_LIBRARY);
+  const std::string good = read_file(REPRISE_COUNT_LIBRARY);
   const std::string path = testing::TempDir() + "damaged" + std::to_string(getpid());
   for (const size_t kept : {size_t{0}, size_t{10}, size_t{64}, good.size() / 2}) {
     std::ofstream(path, std::ios::binary) << good.substr(0, kept);

@@ -1,11 +1,6 @@
 #include "tools/lab/probe/output/machine_file.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include "tests/support/test.h"
 
 namespace reprise::probe {
 namespace {

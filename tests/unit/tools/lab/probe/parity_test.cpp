@@ -1,5 +1,5 @@
-#include <gtest/gtest.h>
 
+#include "tests/support/test.h"
 #include "tools/lab/probe/subjects/counted_programs.h"
 
 namespace reprise::probe {

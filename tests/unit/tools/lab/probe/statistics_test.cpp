@@ -1,10 +1,8 @@
 #include "tools/lab/probe/measure/statistics.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
-#include <limits>
+#include "tests/support/test.h"
 
 namespace reprise::probe {
 namespace {

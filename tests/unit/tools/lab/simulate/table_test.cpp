@@ -1,10 +1,6 @@
 #include "tools/lab/simulate/table.h"
 
-#include <gtest/gtest.h>
-
-#include <iterator>
-#include <map>
-#include <sstream>
+#include "tests/support/test.h"
 
 namespace reprise::tools {
 namespace {
@@ -28,8 +24,7 @@ TEST(SimulatedTable, BoundsThatAreNotKnownAreEmptyCells) {
   std::string values;
   std::getline(lines, head);
   std::getline(lines, values);
-  const std::vector<std::string> names = cells_of(head);
-  const std::vector<std::string> cells = cells_of(values);
+  const std::vector<std::string> names = cells_of(head), cells = cells_of(values);
   ASSERT_EQ(names.size(), cells.size()) << values;
   std::map<std::string, std::string> row_of;
   for (size_t i = 0; i < names.size(); ++i) row_of[names[i]] = cells[i];
@@ -46,11 +41,11 @@ TEST(SimulatedTable, WhereNothingHasToMoveThereIsNoPlanOfAPolicy) {
   row.used = "lru";
   row.time_ns = row.planned_ns = row.slowest_ns = row.compute_ns = row.bound_ns = 1000;
   std::set<std::string> told;
-  EXPECT_EQ(table_row(row, {}, told).find("lru"), std::string::npos) << table_row(row, {}, told);
-  EXPECT_NE(to_csv({row}).find("\n0,auto,,1000,"), std::string::npos) << to_csv({row});
+  EXPECT_FALSE(has(table_row(row, {}, told), "lru"));
+  EXPECT_TRUE(has(to_csv({row}), "\n0,auto,,1000,"));
   row.reload_bytes = 1;
-  EXPECT_NE(table_row(row, {}, told).find(" auto (lru) "), std::string::npos) << table_row(row, {}, told);
-  EXPECT_NE(to_csv({row}).find("\n0,auto,lru,1000,"), std::string::npos) << to_csv({row});
+  EXPECT_TRUE(has(table_row(row, {}, told), " auto (lru) "));
+  EXPECT_TRUE(has(to_csv({row}), "\n0,auto,lru,1000,"));
 }
 
 TEST(SimulatedTable, SaysHowMuchSlowerThanComputingAlone) {

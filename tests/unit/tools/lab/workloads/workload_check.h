@@ -1,7 +1,7 @@
 // What must hold for every generated workload, whatever it is. Used by the workload tests.
 #pragma once
-#include <gtest/gtest.h>
 
+#include "tests/support/test.h"
 #include "tools/lab/workloads/registry.h"
 
 namespace reprise::tools::workloads::test {

@@ -1,6 +1,4 @@
 // LLaMA prefill and LoRA: sizes against the published models, work against what follows from them, soundness.
-#include <algorithm>
-
 #include "tests/unit/tools/lab/workloads/workload_check.h"
 #include "tools/lab/graphs/json_graph.h"
 

@@ -62,8 +62,7 @@ TEST(TrainedNetworks, ActivationsGrowWithTheBatchAndWeightsDoNot) {
   const auto graph = [](uint64_t batch) {
     return parse_graph(to_json(build("resnet152", {{"batch", batch}}), "test"), 4096).value();
   };
-  const uint64_t one = graph(1).peak_bytes;
-  const uint64_t nine = graph(9).peak_bytes;
+  const uint64_t one = graph(1).peak_bytes, nine = graph(9).peak_bytes;
   // What 4 bytes for each output of a convolution and its norm's come to: 2 * 4 * 22.6 million numbers and the stem's.
   EXPECT_NEAR(static_cast<double>(nine - one) / 8 / 1e6, 176, 10);
   EXPECT_EQ(persistent_bytes(build("resnet152", {{"batch", 9}})) - persistent_bytes(build("resnet152", {{"batch", 1}})),

@@ -1,8 +1,7 @@
-#include <gtest/gtest.h>
 
-#include <algorithm>
 
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tools/report/compare/compare.h"
 #include "tools/report/view/travels.h"
 
@@ -87,12 +86,11 @@ TEST_F(ComparePlans, PlansForTwoSafetiesPromiseDifferentThings) {
 TEST_F(ComparePlans, PlansForTwoLinksAreNotJudgedByTheirTimes) {
   a_.link = {"", true, 24'000'000'000, 24'000'000'000, 10'000, 80'000};
   b_.link = {"", false, 45'000'000, 35'000'000, 3'000, 60'000};
-  EXPECT_EQ(
-      compare_summary(data()).find(
-          "The plans are for different links, A for 24.0 GB/s each way (assumed), B for 45.0 MB/s to the device and "
-          "35.0 MB/s back (measured), so neither is better for its times. By B an iteration is predicted to take "
-          "20.0 % less than by A (600 ns instead of 750 ns), in 4.0 MiB more memory."),
-      0u)
+  EXPECT_EQ(compare_summary(data()).find(
+                "The plans are for different links, A for 24.0 GB/s each way (assumed), B for 45.0 MB/s to the device "
+                "and 35.0 MB/s back (measured), so neither is better for its times. By B an iteration is predicted to "
+                "take 20.0 % less than by A (600 ns instead of 750 ns), in 4.0 MiB more memory."),
+            0u)
       << compare_summary(data());
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Link that it is for").at("change"), "differs");
@@ -108,8 +106,7 @@ TEST_F(ComparePlans, OtherFiguresOfTheMachineAreNamed) {
   b_.link = {"m.json", false, 25'000'000'000, 25'000'000'000, 10'000, 400'000};
   EXPECT_EQ(compare_summary(data()).find(
                 "The plans are for different links, A for 25.0 GB/s each way, 10.0 us a copy, 80.0 us to map a chunk "
-                "(a100), B "
-                "for 25.0 GB/s each way, 10.0 us a copy, 400 us to map a chunk (m.json), so neither"),
+                "(a100), B for 25.0 GB/s each way, 10.0 us a copy, 400 us to map a chunk (m.json), so neither"),
             0u)
       << compare_summary(data());
 }
@@ -139,7 +136,7 @@ TEST_F(ComparePlans, PlansOfTwoRecordingsAreNotJudgedByTheirKernels) {
     const std::string text = far.at("text");
     EXPECT_EQ(far.at("tone"), "note") << far;
     EXPECT_EQ(text.find(rests + "350 ns by those of A, "), 0u) << far;
-    EXPECT_NE(text.find(" by those of B, so neither is better for its times. By B an iteration"), std::string::npos);
+    EXPECT_TRUE(has(text, " by those of B, so neither is better for its times. By B an iteration"));
     EXPECT_EQ(row_of(data(), "Time per iteration, predicted").at("tone"), "note");
     EXPECT_EQ(row_of(data(), "Device memory").at("tone"), "bad");
   }
@@ -152,7 +149,7 @@ TEST_F(ComparePlans, PlansOfTwoRecordingsAreNotJudgedByTheirKernels) {
   a_.link.h2d_bytes_per_s = a_.link.d2h_bytes_per_s = 24'000'000'000;
   const std::string both = verdict(200, 900).at("text");
   EXPECT_EQ(both.find("The plans are for different links, "), 0u) << both;
-  EXPECT_NE(both.find(rests), std::string::npos) << both;
+  EXPECT_TRUE(has(both, rests));
 }
 
 TEST_F(ComparePlans, WhatMovesDifferentlyIsListedMostBytesFirst) {
@@ -166,8 +163,7 @@ TEST_F(ComparePlans, WhatMovesDifferentlyIsListedMostBytesFirst) {
   EXPECT_EQ(moves.at("rows").at(0), (Json{2, 4 * kMiB, {4 * kMiB, 4 * kMiB, 0, 0}, none, 0}));
   EXPECT_EQ(moves.at("rows").at(1), (Json{3, 4 * kMiB, none, {4 * kMiB, 0, 4 * kMiB, 0}, 0}));
   EXPECT_EQ(moves.at("rows").at(2), (Json{1, 1024, none, {1024, 1024, 0, 0}, 0}));
-  EXPECT_NE(moves.at("text").get<std::string>().find("by B alone 2 (4.0 MiB out"), std::string::npos)
-      << moves.at("text");
+  EXPECT_TRUE(has(moves.at("text"), "by B alone 2 (4.0 MiB out"));
 }
 
 TEST_F(ComparePlans, TheTraceSaysWhoAllocatedThem) {

@@ -1,11 +1,7 @@
 #include "tools/report/compare/compare.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <optional>
-
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tools/report/compare/computing.h"
 #include "tools/report/log/measured.h"
 #include "tools/report/log/redacted.h"
@@ -38,12 +34,10 @@ TEST_F(Compare, AFasterRunInLessMemoryIsBetter) {
   after_.peak_device_bytes -= 1 << 20;
   const Json data = this->data();
   EXPECT_EQ(data.at("verdict").at("tone"), "good");
-  EXPECT_EQ(
-      compare_summary(data),
-      "A planned iteration of B took 50.0 % less than one of A (405 ns instead of 810 ns), in 1.0 MiB less memory. Of "
-      "an iteration that was measured, computing and own copies took 190 ns in both, all else (waiting, moving, "
-      "launching) 210 ns "
-      "instead of 610 ns.");
+  EXPECT_EQ(compare_summary(data),
+            "A planned iteration of B took 50.0 % less than one of A (405 ns instead of 810 ns), in 1.0 MiB less "
+            "memory. Of an iteration that was measured, computing and own copies took 190 ns in both, all else "
+            "(waiting, moving, launching) 210 ns instead of 610 ns.");
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("change"), "-50.0 %");
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("tone"), "good");
   EXPECT_EQ(row_of(data, "Moved, per planned iteration").at("change"), "the same");
@@ -55,7 +49,7 @@ TEST_F(Compare, APeakIsThatOfThePages) {
   after_.outside_bytes = 3 << 20;
   EXPECT_EQ(row_of(data(), "Peak device memory").at("before"), "10.0 MiB");
   EXPECT_EQ(row_of(data(), "Peak device memory").at("after"), "12.0 MiB");
-  EXPECT_NE(compare_summary(data()).find("in 2.0 MiB more memory"), std::string::npos) << compare_summary(data());
+  EXPECT_TRUE(has(compare_summary(data()), "in 2.0 MiB more memory"));
 }
 
 // That nothing was waited for, or moved, is a figure.
@@ -82,7 +76,7 @@ TEST_F(Compare, TimesThatReadAlikeAreNotSaidTwice) {
   for (RunLog* log : {&before_, &after_}) {
     for (RunIteration& it : log->iterations) it.wall_ns = 1'720'000'000 + (log == &after_ ? 1 : 0);
   }
-  EXPECT_NE(compare_summary(data()).find("(1.72 s in both)"), std::string::npos) << compare_summary(data());
+  EXPECT_TRUE(has(compare_summary(data()), "(1.72 s in both)"));
 }
 
 // Of several iterations that were measured the one that the run's page shows, and no mean of them.
@@ -136,19 +130,17 @@ TEST_F(Compare, WhatIterationsDifferByIsNoDifferenceOfRuns) {
   with_walls(before_, {780, 790, 800, 810, 820, 2000});
   with_walls(after_, {795, 803, 813, 822, 838, 900});
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
-  EXPECT_EQ(
-      compare_summary(data()).find(
-          "A planned iteration of B took 1.5 % more than one of A (817 ns instead of 805 ns), in the same memory, "
-          "no difference beyond the spread of iterations (the middle half of A's took 792 ns to 817 ns, of B's "
-          "805 ns to 834 ns)."),
-      0u)
+  EXPECT_EQ(compare_summary(data()).find("A planned iteration of B took 1.5 % more than one of A (817 ns instead of "
+                                         "805 ns), in the same memory, no difference beyond the spread of iterations "
+                                         "(the middle half of A's took 792 ns to 817 ns, of B's 805 ns to 834 ns)."),
+            0u)
       << compare_summary(data());
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "+1.5 %");
   with_walls(after_, {835, 843, 853, 862, 878, 940});
   EXPECT_EQ(data().at("verdict").at("tone"), "bad");
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "bad");
-  EXPECT_EQ(compare_summary(data()).find("no difference"), std::string::npos) << compare_summary(data());
+  EXPECT_FALSE(has(compare_summary(data()), "no difference"));
   with_walls(before_, {800});
   with_walls(after_, {813});
   EXPECT_EQ(data().at("verdict").at("tone"), "note") << "of one iteration the spread is not known";
@@ -167,13 +159,11 @@ TEST_F(Compare, SlowerKernelsAreNotThePlans) {
   for (RunOverlap& sample : after_.overlaps) sample.compute_ns += 190;
   const Json data = this->data();
   EXPECT_EQ(data.at("verdict").at("tone"), "note");
-  EXPECT_EQ(
-      compare_summary(data),
-      "A planned iteration of B took 23.5 % more than one of A (1.0 us instead of 810 ns), in the same memory. Of "
-      "an iteration that was measured, computing and own copies took 380 ns instead of 190 ns, all else (waiting, "
-      "moving, "
-      "launching) 610 ns in both. The kernels are the same: how fast they run is the device's clock or other "
-      "load, and no plan's doing.");
+  EXPECT_EQ(compare_summary(data),
+            "A planned iteration of B took 23.5 % more than one of A (1.0 us instead of 810 ns), in the same memory. "
+            "Of an iteration that was measured, computing and own copies took 380 ns instead of 190 ns, all else "
+            "(waiting, moving, launching) 610 ns in both. The kernels are the same: how fast they run is the device's "
+            "clock or other load, and no plan's doing.");
   const Json computing = row_of(data, "Computing and own copies, of an iteration that was measured");
   EXPECT_EQ(computing.at("before"), "190 ns");
   EXPECT_EQ(computing.at("after"), "380 ns");
@@ -193,16 +183,16 @@ TEST_F(Compare, AMeasuredIterationUnlikeMostDoesNotSayWhoseDoingItIs) {
     other.wall_ns = 2 * measured;
     after_.iterations.push_back(other);
   }
-  const std::string unlike = "That of B is iteration " + std::to_string(*shown) +
-                             ", which took 50 % less than the median: how much of what most iterations differ by is "
-                             "computing is not known.";
-  EXPECT_NE(compare_summary(data()).find(unlike), std::string::npos) << compare_summary(data());
-  EXPECT_EQ(compare_summary(data()).find("no plan's doing"), std::string::npos) << compare_summary(data());
+  const std::string unlike =
+      "That of B is iteration " + std::to_string(*shown) +
+      ", which took 50 % less than the median: how much of what most iterations differ by is computing is not known.";
+  EXPECT_TRUE(has(compare_summary(data()), unlike));
+  EXPECT_FALSE(has(compare_summary(data()), "no plan's doing"));
   EXPECT_EQ(data().at("verdict").at("tone"), "bad") << "a planned iteration did take longer";
   EXPECT_EQ(row_of(data(), "All else of it: waiting, moving, launching").at("tone"), "note");
   std::swap(before_, after_);
   EXPECT_EQ(data().at("verdict").at("tone"), "good");
-  EXPECT_NE(compare_summary(data()).find(" That of A is iteration"), std::string::npos) << compare_summary(data());
+  EXPECT_TRUE(has(compare_summary(data()), " That of A is iteration"));
   EXPECT_EQ(row_of(data(), "All else of it: waiting, moving, launching").at("tone"), "note");
 }
 
@@ -214,18 +204,14 @@ TEST_F(Compare, WhatIsComputedAgainIsThePlans) {
   for (RunOverlap& sample : after_.overlaps) sample.compute_ns += 190;
   EXPECT_EQ(data().at("verdict").at("tone"), "bad");
   EXPECT_EQ(row_of(data(), "Computing and own copies, of an iteration that was measured").at("tone"), "bad");
-  EXPECT_NE(compare_summary(data()).find(" Of B 3 launches compute again what its plan had given up, of A 0."),
-            std::string::npos)
-      << compare_summary(data());
+  EXPECT_TRUE(has(compare_summary(data()), " Of B 3 launches compute again what its plan had given up, of A 0."));
 }
 
 TEST_F(Compare, WithoutAMeasuredIterationItIsSaidThatComputingIsNotKnown) {
   for (RunIteration& it : after_.iterations) it.wall_ns *= 3;
   after_.overlaps.clear();
-  EXPECT_NE(
-      compare_summary(data()).find(" How much of that is computing is not known: no iteration of B was measured."),
-      std::string::npos)
-      << compare_summary(data());
+  EXPECT_TRUE(
+      has(compare_summary(data()), " How much of that is computing is not known: no iteration of B was measured."));
   const Json computing = row_of(data(), "Computing and own copies, of an iteration that was measured");
   EXPECT_EQ(computing.at("before"), "190 ns");
   EXPECT_EQ(computing.at("after"), "");
@@ -253,7 +239,7 @@ TEST_F(Compare, RunsOfDifferentProgramsSayNothingAboutEachOther) {
             "say nothing about each other.");
   EXPECT_EQ(data().at("program"), "trainer and vector_add");
   before_.program = "/opt/vector_add";
-  EXPECT_EQ(compare_summary(data()).find("different"), std::string::npos);
+  EXPECT_FALSE(has(compare_summary(data()), "different"));
 }
 
 // A name that was redacted is no name: hashes of the executables decide, and say nothing where there are none.
@@ -269,9 +255,9 @@ TEST_F(Compare, ARedactedRunIsOfTheProgramOfItsHash) {
   after_.program_hash = "00000000000000cd";
   for (const char* name : {"/usr/bin/trainer", kRedacted}) {
     before_.program = name;
-    EXPECT_EQ(compare_summary(data()),
-              "A and B are runs of different programs, by the hashes of these: their times say nothing about each "
-              "other.");
+    EXPECT_EQ(
+        compare_summary(data()),
+        "A and B are runs of different programs, by the hashes of these: their times say nothing about each other.");
     EXPECT_EQ(row_of(data(), "Program").at("change"), "differs");
     EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "");
   }
@@ -297,7 +283,7 @@ TEST_F(Compare, RedactedArgumentsAreNotKnown) {
   for (const char* arguments : {"--steps 5", kRedacted}) {
     before_.arguments = arguments;
     EXPECT_EQ(data().at("verdict").at("tone"), "good");
-    EXPECT_EQ(compare_summary(data()).find("arguments"), std::string::npos) << compare_summary(data());
+    EXPECT_FALSE(has(compare_summary(data()), "arguments"));
     EXPECT_EQ(row_of(data(), "Arguments").at("change"), "not known");
     EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "good");
     EXPECT_EQ(row_of(data(), "Time of the run").at("change"), "") << "of how many steps?";
@@ -325,8 +311,7 @@ TEST_F(Compare, OtherIterationsSayNothingAboutEachOther) {
   after_.iteration_hashes = {"00bb"};
   EXPECT_EQ(compare_summary(data()),
             "A and B were called with different arguments (--batch 16 and --batch 10), and planned different "
-            "iterations: their times say nothing "
-            "about each other.");
+            "iterations: their times say nothing about each other.");
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Arguments").at("before"), "--batch 16");
   EXPECT_EQ(row_of(data(), "Arguments").at("change"), "differs");
@@ -348,10 +333,9 @@ TEST_F(Compare, OtherArgumentsWithTheSameIterationAreSaid) {
   before_.iteration_hashes = after_.iteration_hashes = {"00aa"};
   EXPECT_EQ(compare_summary(data()),
             "A and B were called with different arguments (--steps 5 and --steps 9), and planned the same iteration. A "
-            "planned iteration of B "
-            "took 50.0 % less than one of A (405 ns instead of 810 ns), in the same memory. Of an iteration that was "
-            "measured, computing and own copies took 190 ns in both, all else (waiting, moving, launching) 210 ns "
-            "instead of 610 ns.");
+            "planned iteration of B took 50.0 % less than one of A (405 ns instead of 810 ns), in the same memory. Of "
+            "an iteration that was measured, computing and own copies took 190 ns in both, all else (waiting, moving, "
+            "launching) 210 ns instead of 610 ns.");
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "-50.0 %");
   EXPECT_EQ(row_of(data(), "Time of the run").at("change"), "");
@@ -367,11 +351,9 @@ TEST_F(Compare, OnTwoMachinesNeitherIsBetterForItsTimes) {
   const auto link = [](RunLog& log, uint64_t to_device, uint64_t to_host) { log = on_a_link(log, to_device, to_host); };
   link(before_, 45'000'000, 35'000'000);
   link(after_, 24'000'000'000, 24'000'000'000);
-  EXPECT_EQ(compare_summary(data()).find(
-                "A and B ran on different links, more than a tenth apart, A on 45.0 MB/s to the device and 35.0 MB/s "
-                "back, B on 24.0 GB/s each "
-                "way, and "
-                "their times are of these, too. A planned iteration of B took 50.0 % less than one of A"),
+  EXPECT_EQ(compare_summary(data()).find("A and B ran on different links, more than a tenth apart, A on 45.0 MB/s to "
+                                         "the device and 35.0 MB/s back, B on 24.0 GB/s each way, and their times are "
+                                         "of these, too. A planned iteration of B took 50.0 % less than one of A"),
             0u)
       << compare_summary(data());
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
@@ -396,10 +378,9 @@ TEST_F(Compare, OnTwoMachinesNeitherIsBetterForItsTimes) {
 TEST_F(Compare, OnLinksThatAreNotKnownNeitherIsBetterForItsTimes) {
   for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
   after_ = on_a_link(after_, 0, 0);
-  EXPECT_EQ(
-      compare_summary(data()).find("It is not known how fast the link of B was, so neither is better for its times. "
-                                   "A planned iteration of B took 50.0 % less than one of A"),
-      0u)
+  EXPECT_EQ(compare_summary(data()).find("It is not known how fast the link of B was, so neither is better for its "
+                                         "times. A planned iteration of B took 50.0 % less than one of A"),
+            0u)
       << compare_summary(data());
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "note");

@@ -1,7 +1,5 @@
 #include "tools/report/curve/budget_curve.h"
 
-#include <gtest/gtest.h>
-
 #include "analyzer/planner/to_plan.h"
 #include "tests/support/graph_builder.h"
 #include "tests/support/trace_builder.h"
@@ -23,9 +21,7 @@ analyzer::Workload training(uint32_t layers, uint64_t kernel_ns) {
   for (uint32_t i = layers; i-- > 0;) build.kernel(0, "backward", {activations[i]}, {weight}, kernel_ns);
   analyzer::PlanOptions options;
   options.machine = analyzer::testing::slow_link();
-  Result<analyzer::Workload> workload = analyzer::make_workload(build.build(), options);
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  return std::move(workload.value());
+  return good(analyzer::make_workload(build.build(), options));
 }
 
 TEST(BudgetCurve, GoesFromTheSmallestBudgetToThePeakAndNeverUp) {

@@ -1,7 +1,5 @@
 #include "tools/report/curve/kernel_times.h"
 
-#include <gtest/gtest.h>
-
 #include "analyzer/planner/to_plan.h"
 #include "tests/support/graph_builder.h"
 #include "tests/support/workloads.h"

@@ -1,11 +1,8 @@
 // Whether a plan was made of a recording, where another one has the same calls.
 #include "tools/report/curve/made_of.h"
 
-#include <gtest/gtest.h>
-
-#include <functional>
-
 #include "analyzer/planner/planner.h"
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::report {
@@ -31,8 +28,7 @@ void allocate_and_free(TraceBuilder& program) { program.free(program.allocate(kC
 // Weights, and what each step makes and gives up; `between` is done before each step.
 trace::Trace training(const std::function<void(TraceBuilder&, int)>& between = {}) {
   TraceBuilder program;
-  const uint64_t weights = program.allocate(4 * kChunk);
-  const uint64_t state = program.allocate(4 * kChunk);
+  const uint64_t weights = program.allocate(4 * kChunk), state = program.allocate(4 * kChunk);
   for (int step = 0; step < kSteps; ++step) {
     if (between) between(program, step);
     const uint64_t passing = program.allocate(2 * kChunk);
@@ -86,9 +82,7 @@ TEST(MadeOf, OfARecordingThatIsCutShortWhatLivesOnIsCompared) {
 trace::Trace in_place(bool spare_first, uint64_t size = 4 * kChunk) {
   TraceBuilder program;
   if (spare_first) program.allocate(size);
-  const uint64_t weights = program.allocate(size);
-  const uint64_t state = program.allocate(size);
-  const uint64_t buffer = program.allocate(size);
+  const uint64_t weights = program.allocate(size), state = program.allocate(size), buffer = program.allocate(size);
   if (!spare_first) program.allocate(size);
   for (int step = 0; step < kSteps; ++step) {
     program.launch("forward", {reads(weights), writes(buffer)});
@@ -110,8 +104,7 @@ TEST(MadeOf, WhatIsHandedOverGoesOnUnderItsNextNumber) {
   const auto handing_over = [](bool first) {
     TraceBuilder program;
     if (first) allocate_and_free(program);
-    const uint64_t weights = program.allocate(4 * kChunk);
-    const uint64_t state = program.allocate(4 * kChunk);
+    const uint64_t weights = program.allocate(4 * kChunk), state = program.allocate(4 * kChunk);
     uint64_t loss = program.allocate(2 * kChunk);
     for (int step = 0; step < kSteps; ++step) {
       program.launch("forward", {reads(weights), reads(loss)});

@@ -1,8 +1,7 @@
 // Which loop the figures of other budgets are of, and when a budget for it is one for the whole program.
 #include "tools/report/curve/which_loop.h"
 
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
 namespace reprise::report {
@@ -74,12 +73,9 @@ TEST(WhichLoop, ThePlansLoopIsFoundWhateverCoversMore) {
         if (round == 0) launch("save" + std::to_string(round), false);
       }
       const plan::Plan plan = plan_of({signatures[1], signatures[0]});
-      const Result<analyzer::Workload> most = analyzer::make_workload(program.trace(), {});
-      ASSERT_TRUE(most.ok()) << most.status().message();
-      EXPECT_FALSE(is_of_plan(most.value(), &plan, nullptr)) << "otherwise this test shows nothing";
-      const Result<analyzer::Workload> found = workload_of(program.trace(), {}, &plan);
-      ASSERT_TRUE(found.ok()) << found.status().message();
-      EXPECT_TRUE(is_of_plan(found.value(), &plan, nullptr)) << evaluations << rounds;
+      const auto most = good(analyzer::make_workload(program.trace(), {}));
+      EXPECT_FALSE(is_of_plan(most, &plan, nullptr)) << "otherwise this test shows nothing";
+      EXPECT_TRUE(is_of_plan(good(workload_of(program.trace(), {}, &plan)), &plan, nullptr)) << evaluations << rounds;
     }
   }
 }

@@ -1,10 +1,7 @@
 // One iteration of a run stands for it, and the link that its plan is for may be another one: what the page says then.
 #include "tools/report/log/measured.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 #include "tools/report/view/timeline.h"
@@ -55,13 +52,10 @@ TEST(Measured, AnIterationThatLeftItsPlanIsNotTheMeasuredOne) {
   EXPECT_TRUE(measured_timeline(sample.plan, sample.log).bars.empty());
   EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 0u);
   const std::string said = text_of(sentences_section(inputs));
-  EXPECT_NE(
-      said.find("No whole iteration was measured: device times are of iteration 5, which left the plan at call 2."),
-      std::string::npos)
-      << said;
-  EXPECT_EQ(said.find("which was measured, took"), std::string::npos) << said;
-  const std::string cards = text_of_cards(headline_section(inputs));
-  EXPECT_EQ(cards.find(" in iteration "), std::string::npos) << cards;
+  EXPECT_TRUE(
+      has(said, "No whole iteration was measured: device times are of iteration 5, which left the plan at call 2."));
+  EXPECT_FALSE(has(said, "which was measured, took"));
+  EXPECT_FALSE(has(text_of_cards(headline_section(inputs)), " in iteration "));
   measure_too(sample.log, 3, 3);
   EXPECT_EQ(measured_iteration(sample.log), 3u) << "fewer records than of the one that left, and whole";
   EXPECT_EQ(measured_in_part(sample.log), "");
@@ -151,24 +145,19 @@ TEST(Measured, AnOutlierIsSaidToBeOneWhereverItIsUsed) {
   const std::string unlike = ", which took 55 % more than the median";
   EXPECT_EQ(the_measured_one(inputs), "iteration 1" + unlike);
   const std::string said = text_of(sentences_section(inputs));
-  EXPECT_NE(said.find("Iteration 1 took 800 ns, and the median of the planned ones is 515 ns (+55 %): none that is "
-                      "closer to it was measured."),
-            std::string::npos)
-      << said;
-  EXPECT_NE(text_of_cards(headline_section(inputs)).find("computing alone took 790 ns in iteration 1" + unlike),
-            std::string::npos);
+  EXPECT_TRUE(has(said,
+                  "Iteration 1 took 800 ns, and the median of the planned ones is 515 ns (+55 %): none that is closer "
+                  "to it was measured."));
+  EXPECT_TRUE(has(text_of_cards(headline_section(inputs)), "computing alone took 790 ns in iteration 1" + unlike));
   for (const Json& row : totals_section(inputs)) {
     const std::string label = row.at("label");
     if (label != "Bound" && label != "Computing alone" && label != "Sum: this iteration") continue;
-    EXPECT_NE(row.at("note").get<std::string>().find(unlike), std::string::npos) << row;
+    EXPECT_TRUE(has(row.at("note"), unlike)) << row;
   }
-  EXPECT_NE(advice_section(inputs).dump().find("In the measured iteration 1" + unlike + ", computing stood still"),
-            std::string::npos)
-      << advice_section(inputs).dump(1);
-  EXPECT_NE(time_went_section(inputs).at(0).at("name").get<std::string>().find(unlike), std::string::npos)
-      << time_went_section(inputs).dump(1);
+  EXPECT_TRUE(has(advice_section(inputs).dump(), "In the measured iteration 1" + unlike + ", computing stood still"));
+  EXPECT_TRUE(has(time_went_section(inputs).at(0).at("name"), unlike)) << time_went_section(inputs).dump(1);
   const std::string page = make_data(with_walls({790, 800, 820}).inputs()).dump();
-  EXPECT_EQ(page.find("than the median"), std::string::npos) << "it is like most";
+  EXPECT_FALSE(has(page, "than the median")) << "it is like most";
 }
 
 class OtherLink : public testing::Test {
@@ -189,17 +178,13 @@ class OtherLink : public testing::Test {
 };
 
 TEST_F(OtherLink, APredictionForOneLinkIsNotMeasuredOnAnother) {
-  EXPECT_NE(
-      said().find("note: The plan is for a link of 71.0 MB/s to the device and 41.0 MB/s back (measured), and this "
-                  "run was on one of 4.1 GB/s each way, more than a tenth apart: what is predicted for the one is "
-                  "not compared with what it took on the other."),
-      std::string::npos)
-      << said();
-  EXPECT_NE(said().find("An iteration took 810 ns; the plan had predicted 750 ns on another link, with"),
-            std::string::npos)
-      << said();
-  EXPECT_EQ(said().find("(+8 %)"), std::string::npos) << said();
-  EXPECT_EQ(said().find("the bound, which no plan"), std::string::npos) << said();
+  EXPECT_TRUE(has(said(),
+                  "note: The plan is for a link of 71.0 MB/s to the device and 41.0 MB/s back (measured), and this run "
+                  "was on one of 4.1 GB/s each way, more than a tenth apart: what is predicted for the one is not "
+                  "compared with what it took on the other."));
+  EXPECT_TRUE(has(said(), "An iteration took 810 ns; the plan had predicted 750 ns on another link, with"));
+  EXPECT_FALSE(has(said(), "(+8 %)"));
+  EXPECT_FALSE(has(said(), "the bound, which no plan"));
   const Json first = totals_section(inputs()).at(0);
   EXPECT_EQ(first.at("label"), "Link");
   EXPECT_EQ(first.at("predicted"), "71.0 MB/s to the device and 41.0 MB/s back (measured)");
@@ -208,28 +193,26 @@ TEST_F(OtherLink, APredictionForOneLinkIsNotMeasuredOnAnother) {
     if (row.at("label") != "Bound" && row.at("label") != "Speed against the bound") continue;
     EXPECT_EQ(row.at("measured"), "") << row;
   }
-  EXPECT_NE(time_went_section(inputs()).back().at("name").get<std::string>().find(", for a link of 71.0 MB/s"),
-            std::string::npos);
-  EXPECT_NE(advice_section(inputs()).dump().find("Plan for the link that it runs on"), std::string::npos);
+  EXPECT_TRUE(has(time_went_section(inputs()).back().at("name"), ", for a link of 71.0 MB/s"));
+  EXPECT_TRUE(has(advice_section(inputs()).dump(), "Plan for the link that it runs on"));
 }
 
 TEST_F(OtherLink, AdviceOfTimesThatArePredictedForAnotherLinkIsNotGiven) {
   Inputs inputs = this->inputs();
   inputs.curve = {"reprise", {}, 350, 0, 14 << 20, 12 << 20};
   inputs.curve.points = {{12 << 20, 360, 0}};
-  EXPECT_EQ(advice_section(inputs).dump().find("for full speed"), std::string::npos) << advice_section(inputs).dump(1);
-  EXPECT_NE(budget_curve_section(inputs).at("times").get<std::string>().find(", for a link of 71.0 MB/s"),
-            std::string::npos);
+  EXPECT_FALSE(has(advice_section(inputs).dump(), "for full speed"));
+  EXPECT_TRUE(has(budget_curve_section(inputs).at("times"), ", for a link of 71.0 MB/s"));
   EXPECT_EQ(budget_curve_section(inputs).at("here_link"), "4.1 GB/s each way");
 }
 
 TEST_F(OtherLink, OneLinkThatIsMeasuredTwiceIsOne) {
   sample_.log.link_h2d_bytes_per_s = 66'000'000;
   sample_.log.link_d2h_bytes_per_s = 44'000'000;
-  EXPECT_EQ(said().find("The plan is for"), std::string::npos) << said();
-  EXPECT_NE(said().find("the plan had predicted 750 ns (+8 %)"), std::string::npos) << said();
+  EXPECT_FALSE(has(said(), "The plan is for"));
+  EXPECT_TRUE(has(said(), "the plan had predicted 750 ns (+8 %)"));
   sample_.log.link_h2d_bytes_per_s = 0;  // not known, as in older logs
-  EXPECT_NE(said().find("the plan had predicted 750 ns (+8 %)"), std::string::npos) << said();
+  EXPECT_TRUE(has(said(), "the plan had predicted 750 ns (+8 %)"));
 }
 
 }  // namespace

@@ -1,10 +1,6 @@
 // Run logs as they are read: damaged, or with what no counter holds.
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 
@@ -167,14 +163,12 @@ TEST(RunLog, WithoutATraceWhatRepeatsIsNotCalledAnIteration) {
 )";
   const std::string end = R"({"kind":"end","iterations_on_demand":3,"peak_device_bytes":8000})";
   const RunLog log = parse_run_log(lines + end);
-  EXPECT_NE(make_summary({nullptr, nullptr, &log})
-                .find(", no iteration planned (the run log does not say why); it was seen to repeat 12 calls in a row, "
-                      "3 times"),
-            std::string::npos)
-      << make_summary({nullptr, nullptr, &log});
+  EXPECT_TRUE(
+      has(make_summary({nullptr, nullptr, &log}),
+          ", no iteration planned (the run log does not say why); it was seen to repeat 12 calls in a row, 3 times"));
   const std::string cards = headline_section({nullptr, nullptr, &log}).dump();
-  EXPECT_NE(cards.find("12 calls in a row, 3 times"), std::string::npos) << cards;
-  EXPECT_EQ(cards.find("er iteration"), std::string::npos) << cards;
+  EXPECT_TRUE(has(cards, "12 calls in a row, 3 times"));
+  EXPECT_FALSE(has(cards, "er iteration"));
   const RunLog two = parse_run_log(
       lines + "{\"kind\":\"iteration\",\"index\":3,\"mode\":\"on_demand\",\"wall_ns\":50,\"calls\":740}\n" + end);
   EXPECT_EQ(repetitions({nullptr, nullptr, &two}), "12 to 740 calls in a row, 3 times");
@@ -192,14 +186,12 @@ TEST(RunLog, RepetitionsThatAreNoIterationAreNotCountedAsSuch) {
 {"kind":"end","iterations_on_demand":704,"peak_device_bytes":8000})");
     const Inputs inputs{nullptr, nullptr, &log};
     const std::string summary = make_summary(inputs);
-    EXPECT_NE(
-        summary.find(", no iteration found to plan (no iteration found in 11572 calls: its work repeats, but ...)"),
-        std::string::npos)
-        << summary;
-    EXPECT_EQ(summary.find("704"), std::string::npos) << "as of the run that wrote it: " << summary;
+    EXPECT_TRUE(
+        has(summary, ", no iteration found to plan (no iteration found in 11572 calls: its work repeats, but ...)"));
+    EXPECT_FALSE(has(summary, "704")) << "as of the run that wrote it: ";
     const std::string cards = headline_section(inputs).dump();
-    EXPECT_NE(cards.find("12 calls in a row, 704 times"), std::string::npos) << cards;
-    EXPECT_NE(cards.find("on demand; a part of what the program does, and no iteration"), std::string::npos) << cards;
+    EXPECT_TRUE(has(cards, "12 calls in a row, 704 times"));
+    EXPECT_TRUE(has(cards, "on demand; a part of what the program does, and no iteration"));
   }
 }
 

@@ -2,12 +2,8 @@
 #include "tools/report/log/which_program.h"
 
 #include <fmt/core.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "tools/report/log/run_log.h"
 #include "tools/report/report.h"
 
@@ -99,30 +95,26 @@ TEST(WhichProgram, ThePageAndTheLineSayWhy) {
   const std::string alone = program(1, 200, "") + program(2, 100, "");
   EXPECT_EQ(line_of(alone).rfind("of p 1, which asked for the most memory of 2 programs that used the device: ", 0), 0u)
       << line_of(alone);
-  EXPECT_NE(page_of(alone).find("2 programs used the device. This page is of the one that asked for the most memory: "
-                                "p 1. "),
-            std::string::npos)
-      << page_of(alone);
+  EXPECT_TRUE(
+      has(page_of(alone), "2 programs used the device. This page is of the one that asked for the most memory: p 1. "));
   const std::string all = program(1, 200, planned) + program(2, 201, "");
   EXPECT_EQ(line_of(all).rfind("of p 1, which had the most iterations planned, of 2 programs that used the device and "
                                "asked for as much memory (within 1 %): ",
                                0),
             0u)
       << line_of(all);
-  EXPECT_NE(page_of(all).find("2 programs used the device and asked for as much memory (within 1 %). This page is of "
-                              "the one that had the most iterations planned: p 1. "),
-            std::string::npos)
-      << page_of(all);
+  EXPECT_TRUE(has(page_of(all),
+                  "2 programs used the device and asked for as much memory (within 1 %). This page is of the one that "
+                  "had the most iterations planned: p 1. "));
   const std::string some = program(1, 200, "") + program(2, 200, "") + program(3, 100, planned);
   EXPECT_EQ(line_of(some).rfind("of p 2, which was started last, of the 2 that asked for the most memory of 3 programs "
                                 "that used the device: ",
                                 0),
             0u)
       << line_of(some);
-  EXPECT_NE(page_of(some).find("3 programs used the device. This page is of the one that was started last, of the 2 "
-                               "that asked for the most memory: p 2. "),
-            std::string::npos)
-      << page_of(some);
+  EXPECT_TRUE(has(page_of(some),
+                  "3 programs used the device. This page is of the one that was started last, of the 2 that asked for "
+                  "the most memory: p 2. "));
 }
 
 // A run log has it in its lines: nine steps with a plan, and two of the same program, in which a few calls repeat

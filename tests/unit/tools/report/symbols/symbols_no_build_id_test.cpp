@@ -1,11 +1,8 @@
 // Of this test's own program, which is built with lines and linked without a build id.
 #include <fmt/core.h>
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <filesystem>
 
 #include "preload/record/recorder.h"
+#include "tests/support/test.h"
 #include "tools/report/symbols/symbols.h"
 
 namespace {

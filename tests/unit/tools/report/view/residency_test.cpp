@@ -1,8 +1,7 @@
 #include "tools/report/view/residency.h"
 
-#include <gtest/gtest.h>
-
 #include "tests/support/sample.h"
+#include "tests/support/test.h"
 
 namespace reprise::report {
 namespace {
@@ -41,8 +40,7 @@ TEST(Residency, KeptTensorsStayAndFreedOnesLeave) {
 TEST(Residency, WhoseChunksAreTakenIsAway) {
   plan::Plan plan = sample_plan();
   plan.vertices[2].acquires.push_back({3, 0});  // the second one also gets the kept tensor's chunks
-  const std::vector<TensorView> views = planned_views(plan);
-  EXPECT_EQ(pairs(views[0].resident), (Pairs{{0, 300}}));
+  EXPECT_EQ(pairs(planned_views(plan)[0].resident), (Pairs{{0, 300}}));
 }
 
 TEST(Residency, PlannedMemoryCountsChunksAndWhatIsReserved) {

@@ -1,7 +1,6 @@
 #include "tools/report/view/thin.h"
 
-#include <gtest/gtest.h>
-
+#include "tests/support/test.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {
@@ -53,9 +52,7 @@ TEST(Thin, IterationsAreGroupedByMode) {
   }
   const std::vector<ThinIteration> thin = thinned(all, 4000);
   EXPECT_LE(thin.size(), 4002u);
-  uint64_t count = 0;
-  uint64_t bytes = 0;
-  uint64_t most = 0;
+  uint64_t count = 0, bytes = 0, most = 0;
   for (const ThinIteration& one : thin) {
     EXPECT_EQ(one.planned, one.first >= 1000);
     count += one.count;
