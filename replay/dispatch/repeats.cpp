@@ -255,18 +255,20 @@ bool Repeats::conclude(const std::function<void(Instance, LaneUse)>& done, std::
   return advance(done, why);
 }
 
+// Nothing has its bytes, also where it has its chunks again: only while it is dropping they are still in there.
 bool Repeats::is_away(uint32_t tensor) const noexcept {
   const ResidentTensor* const live = activation_.tensor(tensor);
-  return dropped_[tensor].away && live != nullptr && !live->is_resident() && !live->host_valid();
+  return dropped_[tensor].away && live != nullptr && live->state() != Residency::State::dropping && !live->host_valid();
 }
 
 void Repeats::rebuild() noexcept {
   for (uint32_t r = 0; r < launches_.size(); ++r) {
     const std::vector<uint32_t>& outputs = plan_index_->repeats[r].outputs;
     if (std::none_of(outputs.begin(), outputs.end(), [this](uint32_t tensor) { return is_away(tensor); })) continue;
-    if (rebuild(r)) continue;
+    const bool made = rebuild(r);
     for (const uint32_t tensor : outputs) {
-      if (is_away(tensor)) activation_.tensor(tensor)->lose();
+      if (!made && is_away(tensor)) activation_.tensor(tensor)->lose();
+      dropped_[tensor].away = false;
     }
   }
   for (uint32_t tensor = 0; tensor < dropped_.size(); ++tensor) {

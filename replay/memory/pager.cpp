@@ -258,6 +258,11 @@ void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  /
 void Pager::leave(ResidentTensor& tensor, const LaneUses& last) noexcept {
   memory_.safety->freed(tensor, last);
   if (tensor.is_resident()) release_chunks(tensor, tensor.uses);
+  for (ChunkIndex chunk = 0; tensor.is_lost() && chunk < memory_.chunks.size(); ++chunk) {
+    if (memory_.chunks[chunk].occupant != &tensor) continue;  // of what was lost some may be mapped no more
+    memory_.chunks[chunk].uses = tensor.uses;
+    memory_.chunks.give_back(chunk);
+  }
   drop_host_copy(memory_, tensor);
 }
 

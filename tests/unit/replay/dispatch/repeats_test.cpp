@@ -128,6 +128,34 @@ TEST_F(RepeatsTest, ADepartureThatMakesOtherBytesIsTold) {
   EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
 }
 
+// Whichever call the driver refuses meanwhile: the bytes are right, or that they are not is told.
+class RefusedDepartureTest : public RepeatsTest, public ::testing::WithParamInterface<std::tuple<const char*, int>> {};
+
+TEST_P(RefusedDepartureTest, HidesNoWrongBytes) {
+  iterate(0);
+  iterate(1, 0, 6);
+  device_.driver.fail(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
+  entry->all_resident = true;
+  shared_.command_log.publish(entry);
+  settle();
+  device_.driver.heal();
+  ASSERT_FALSE(executor_.active());
+  ResidentTensor* const x = device_.memory.tensors.find(address(kX));
+  ASSERT_NE(x, nullptr);
+  if (error() != CUDA_SUCCESS || pager_.make_resident({x}) != CUDA_SUCCESS) return;
+  device_.driver.run_all();
+  for (uint64_t at = 0; at < kBytes; at += 8) {
+    ASSERT_EQ(device_.driver.read(x->base + at), model_[kX][at / 8]) << "at " << at;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Calls, RefusedDepartureTest,
+                         ::testing::Combine(::testing::Values("cuLaunchKernel", "cuMemMap", "cuMemUnmap",
+                                                              "cuMemSetAccess", "cuEventRecord", "cuStreamWaitEvent",
+                                                              "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
+                                                              "cuMemHostAlloc", "cuMemCreate"),
+                                            ::testing::Range(1, 6)));
+
 class ChainTest : public RepeatsTest {
  protected:
   ChainTest() : RepeatsTest(PlanBuilder().chain()) {}
