@@ -153,6 +153,7 @@ class Enforcer final : public Handler {
   Recorder* const recorder_;
   Shared shared_;
   std::unique_ptr<Dispatcher> dispatcher_;  // of this context
+  std::unique_ptr<Dispatcher> ended_;       // of the one before, whose host tier a thread may still be asking
   PlanSession plans_;
   std::vector<Access> accesses_;  // of the op that is appended
   PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
@@ -163,7 +164,6 @@ class Enforcer final : public Handler {
   std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory
   std::atomic<uint64_t> synchronized_{0};  // log position up to which the program knows everything complete
   uint64_t host_cap_ = 0;
-  uint64_t physical_bytes_ = 0;           // of the device
   std::atomic<uint64_t> free_budget_{0};  // what was free of it, where that is the budget
   uint64_t started_ns_ = 0;
   std::atomic<bool> refused_{false};  // an allocation was, with a line that says what it lacks

@@ -49,8 +49,6 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   if (state_.load() != State::closed) return managing();
   shared_.context = context;
   shared_.device = device;
-  size_t total = 0;
-  if (driver().cuDeviceTotalMem(&total, device) == CUDA_SUCCESS) physical_bytes_ = total;
   host_cap_ = host_cap_of(config_);
   if (!reopened_) find_device_observer();
   if (!reopened_) {
@@ -109,8 +107,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   {
     const std::lock_guard submit_lock(submit_mutex_);
     before_.add(dispatcher_->memory());
-    dispatcher_.reset();  // first: the next one's memory takes its place in `shared_`
-    dispatcher_ = std::make_unique<Dispatcher>(&shared_);
+    ended_ = std::exchange(dispatcher_, std::make_unique<Dispatcher>(&shared_));
     plans_.close();
     shared_.faults.clear();
     shared_.counters.requested_bytes.store(0, std::memory_order_relaxed);

@@ -239,14 +239,14 @@ void PlanSession::plan_impossible() noexcept {
     return no_plan_of_it();
   }
   if (needed != 0 && !room) return no_room_for_plan(needed);
+  bool is_new = false;
   if (needed != 0) {
     // Where one call needs more than the budget, that call says so, with the number that is enough.
     why_.too_little(run_log::on_demand::too_small, planner_.message(), needed);
   } else {
-    on_demand(run_log::on_demand::no_plan, planner_.message());
+    is_new = why_.on_demand(run_log::on_demand::no_plan, planner_.message());
   }
-  log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
-           planner_.message().c_str());
+  log_line(is_new ? LogLevel::warn : LogLevel::info, "memory is managed on demand: %s", planner_.message().c_str());
   shared_.counters.least_budget_bytes.store(needed);
   leave_out_loop(questions_.last_loop());
   wanted_ = needed;

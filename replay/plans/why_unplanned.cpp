@@ -15,10 +15,11 @@ constexpr uint64_t kLastMomentNs = 500'000'000;
 
 }  // namespace
 
-void WhyUnplanned::on_demand(const Cause& cause, const std::string& reason) noexcept {
-  if (!too_little_.empty() || reason == on_demand_) return;
+bool WhyUnplanned::on_demand(const Cause& cause, const std::string& reason) noexcept {
+  if (!too_little_.empty() || reason == on_demand_) return false;
   on_demand_ = reason;
   shared_.run_log.write_on_demand(cause, reason);
+  return true;
 }
 
 void WhyUnplanned::not_yet(const std::string& message) noexcept {

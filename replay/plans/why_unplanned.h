@@ -15,8 +15,8 @@ class WhyUnplanned {
 
   explicit WhyUnplanned(Shared* shared) noexcept : shared_(*shared) {}
 
-  // While there is no plan at all; the same reason once.
-  void on_demand(const Cause& cause, const std::string& reason) noexcept;
+  // While there is no plan at all; the same reason once. false: it is not new.
+  bool on_demand(const Cause& cause, const std::string& reason) noexcept;
   // The planner has found no iteration yet.
   void not_yet(const std::string& message) noexcept;
   // Budget or room are too small: a plan takes `least_bytes`. Told at the end, when no call has been told that the

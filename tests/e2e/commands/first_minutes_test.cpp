@@ -155,13 +155,14 @@ TEST_F(FirstMinutes, ProgramsThatEvaluateGetAPlanOfTheirTraining) {
   unsetenv("REPRISE_WAIT_FOR_PLAN");
 }
 
-// Nothing is planned, for no plan fits, and what the log saw repeat is a part of what the recording calls an iteration.
+// Nothing is planned, for the planner has no time, and what the log saw repeat is a part of what the recording calls an
+// iteration.
 TEST_F(FirstMinutes, LinePageAndExportsCountTheSameIterations) {
   for (const char* every : {"2", "3", "4"}) {
     const Words program = joined(small_trainer(14), {"--eval-every", every});
-    const Outcome outcome = well(reprise({"run", "--device", "sim", "--budget", "128KiB", "-o", file("a.html"),
+    const Outcome outcome = well(reprise({"run", "--device", "sim", "--budget", "20%", "-o", file("a.html"),
                                           "--run-log", file("r.run"), "--trace", file("r.trace")},
-                                         program, {{"REPRISE_PLANNER", "/bin/false"}}));
+                                         program, {{"REPRISE_PLAN_LIMIT", "0"}}));
     const json run =
         json::parse(reprise({"export", file("r.run"), file("r.trace"), "--format", "json", "-o", "-"}).out)["run"];
     const std::string counted = "0 of " + std::to_string(run["iterations"].size()) + " iterations planned";
