@@ -35,7 +35,7 @@ def build(folder):
         if not done or now - told < (1 if sys.stderr.isatty() else 20):
             continue
         told, finished, total = now, int(done[1]), int(done[2])
-        left = (now - began) / finished * (total - finished)
+        left = (now - began) / max(finished, 1) * (total - finished)
         tell(f"2 of 3, build: {finished} of {total} steps" + (f", {left:.0f} s to go" if finished * 20 > total else ""))
     if process.wait() != 0:
         sys.exit("".join(output[-40:]) + "reprise: the build failed; what it said last stands above")
