@@ -40,7 +40,10 @@ std::string real_nvml(const Settings& settings) {
   const link_map* map = nullptr;
   if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
   std::error_code error;
-  return std::filesystem::canonical(map->l_name, error).string();
+  const std::filesystem::path found = std::filesystem::canonical(map->l_name, error);
+  // This command may itself be run by one that preloads the library in front of it: what stands behind that is known.
+  const bool is_ours = std::filesystem::equivalent(found, installation().nvml, error);
+  return is_ours ? inherited("REPRISE_NVML") : found.string();
 }
 
 // Ours, in the order in which the loader looks into them.

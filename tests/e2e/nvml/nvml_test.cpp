@@ -48,6 +48,18 @@ TEST_F(Nvml, APercentageLeavesTheDeviceAsItIs) {
   EXPECT_EQ(behind(out, "power "), "-1") << "nothing stands in front of the library: " << out;
 }
 
+// The inner command finds the library that the outer one has preloaded.
+TEST_F(Nvml, ACommandWithinACommandFindsTheRealOne) {
+  const Words inner = {
+      built("bin/reprise"),     "run", "--device", "sim", "--budget", "40MiB", "-o", scratch_.path("inner.html"), "--",
+      built("bin/nvml_program")};
+  const Outcome outcome = reprise({"run", "--device", "sim", "--budget", "80MiB", "-o", scratch_.path("outer.html")},
+                                  inner, {{"LD_LIBRARY_PATH", built("lib/fake_nvml")}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(behind(outcome.out, "taken, device 0: "), "40 = 36 + 4, 40 = 36 + 4 + 0");
+  EXPECT_EQ(behind(outcome.out, "rows "), "0: 5 7 7 7, power 13");
+}
+
 TEST_F(Nvml, WhereThereIsNoneThereIsNone) { EXPECT_EQ(within("40MiB", false).out, "no NVML\n"); }
 
 }  // namespace
