@@ -98,9 +98,9 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   if (result == CUDA_SUCCESS) result = choose_safety(&memory_, shared_.strict, total / chunk_bytes);
   if (result != CUDA_SUCCESS) return result;
   pager_.mapping_limit = most_mappings();
-  pager_.before_fit = &Dispatcher::rise_with_working_set;
-  pager_.before_fit_user = this;
-  pager_.before_shrink = &Dispatcher::look_at_peak;
+  pager_.hooks.before_fit = &Dispatcher::rise_with_working_set;
+  pager_.hooks.user = this;
+  pager_.hooks.before_shrink = &Dispatcher::look_at_peak;
   Counters& counters = shared_.counters;
   memory_.outside.open(held, counters.given_bytes.load() + shared_.graphs.bytes());
   counters.outside_bytes.store(held);
@@ -210,6 +210,7 @@ void Dispatcher::activate(LogEntry& entry) noexcept {
   if (on_demand_.has_program_calls() || shared_.captures.load() > 0) {
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   } else {
+    on_demand_.look_ahead.stop();
     executor_.activate(entry);
   }
   shared_.command_log.done(&entry);
@@ -231,10 +232,12 @@ void Dispatcher::run() noexcept {
     on_demand_.serve_program_calls();
     // Entries that are not done may lie behind us: calls that program threads make. Some ahead are done: by a plan.
     next_ = std::max(next_, shared_.command_log.head());
+    on_demand_.look(next_);
     if (next_ == tail) {
+      const bool is_waiting = on_demand_.has_program_calls() || on_demand_.look_ahead.is_waiting();
       memory_.lanes.poll();
       shared_.staging.reclaim(memory_.lanes);
-      shared_.command_log.wait_for_work(tail, on_demand_.has_program_calls() ? kPollInterval : 0);
+      shared_.command_log.wait_for_work(tail, is_waiting ? kPollInterval : 0);
       continue;
     }
     LogEntry& entry = *shared_.command_log.at(next_++);

@@ -19,7 +19,10 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
   if (memory_.lanes.given_up()) return refuse(entry);
   switch (entry.kind) {
     case EntryKind::op:
-      if (entry.program_issues) return hold(entry);
+      if (entry.program_issues) {
+        look_ahead.performed(entry);
+        return hold(entry);
+      }
       perform_op(entry);
       break;
     case EntryKind::allocate:
@@ -49,6 +52,7 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
     case EntryKind::activate:
       break;  // the dispatcher performs these itself
   }
+  look_ahead.performed(entry);
   shared_.command_log.done(&entry);
 }
 
@@ -79,7 +83,10 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
     }
     // Room must not be made of what a granted call is using.
     if (!all_there()) finish_granted();
-    if (result == CUDA_SUCCESS && !set_.empty()) result = pager_.make_resident(set_);
+    if (result == CUDA_SUCCESS && !set_.empty()) {
+      look_ahead.wait_for(set_);
+      result = pager_.make_resident(set_);
+    }
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
   for (ResidentTensor* tensor : set_) {
@@ -316,6 +323,7 @@ void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
 
 // The managed context is about to end. What the driver refuses goes with it.
 void OnDemandExecutor::close_memory() noexcept {
+  look_ahead.stop();
   memory_.lanes.synchronize();
   std::vector<CUdeviceptr> mapped;
   for (const auto& [base, mapping] : memory_.mappings.all()) mapped.push_back(base);
@@ -347,6 +355,7 @@ void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
       break;
     case Errand::leave_plan:
       auditor.finish();
+      look_ahead.write(shared_.run_log);
       memory_.lanes.poll();
       shared_.faults.report(memory_.lanes.fault());
       if (issuer_.fault_report.failed()) issuer_.fault_report.look();

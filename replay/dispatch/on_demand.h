@@ -9,6 +9,7 @@
 #include "replay/examine/examiner.h"
 #include "replay/issue/issuer.h"
 #include "replay/issue/shared.h"
+#include "replay/lookahead/look_ahead.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
 
@@ -17,7 +18,12 @@ namespace reprise::replay {
 class OnDemandExecutor {
  public:
   OnDemandExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
-      : auditor(memory, &shared->run_log), shared_(*shared), memory_(*memory), pager_(*pager), issuer_(*issuer) {}
+      : auditor(memory, &shared->run_log),
+        look_ahead(shared, memory, pager),
+        shared_(*shared),
+        memory_(*memory),
+        pager_(*pager),
+        issuer_(*issuer) {}
 
   // Performs one entry and reports it as done; a call that its program thread makes itself is only taken in.
   void perform(LogEntry& entry) noexcept;
@@ -27,9 +33,16 @@ class OnDemandExecutor {
   bool has_program_calls() const noexcept { return !program_calls_.empty(); }
   // Returns when no program thread is in the driver with a call that was granted.
   void finish_granted() noexcept;
+  // Moves ahead of the calls; the entry at `position` is performed next.
+  void look(uint64_t position) noexcept {
+    if (auditor.on()) return;
+    look_ahead.begin(position);
+    look_ahead.step(!any_granted());
+  }
 
   Examiner examiner;
   Auditor auditor;
+  LookAhead look_ahead;
 
  private:
   // A call that waits for the device is made by its program thread. It is held back until its stream has nothing left

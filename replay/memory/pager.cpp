@@ -59,7 +59,7 @@ CUresult Pager::bring_blocks_in() noexcept {
 CUresult Pager::bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept {
   needed_chunks_ = chunks;
   shortage_ = {};
-  if (before_fit != nullptr) before_fit(before_fit_user, chunks);
+  if (hooks.before_fit != nullptr) hooks.before_fit(hooks.user, chunks);
   if (chunks > memory_.chunks.limit()) return out_of_memory();
   if (memory_.chunks.exceeds_limit()) {
     const CUresult result = shrink_to_limit();
@@ -74,8 +74,11 @@ CUresult Pager::bring(const std::vector<ResidentTensor*>& movers, uint64_t chunk
     }
     if (result != CUDA_SUCCESS) break;
   }
-  const CUresult finished = memory_.safety->finish_arrivals(*this);
-  return result == CUDA_SUCCESS ? finished : result;
+  for (ResidentTensor* tensor : movers) {
+    const CUresult finished = memory_.safety->finish_arrival(*this, *tensor);
+    if (result == CUDA_SUCCESS) result = finished;
+  }
+  return result;
 }
 
 CUresult Pager::make_all_resident() noexcept {
@@ -110,12 +113,23 @@ std::vector<ResidentTensor*> Pager::candidates() noexcept {
   const auto collect = [&](ResidentTensor& tensor) {
     if (tensor.is_resident() && tensor.pinned != tick_) found.push_back(&tensor);
   };
-  const auto older = [](const ResidentTensor* a, const ResidentTensor* b) { return a->last_use < b->last_use; };
   memory_.tensors.for_each(collect);
-  std::sort(found.begin(), found.end(), older);
-  const auto tensors = static_cast<std::ptrdiff_t>(found.size());
+  const size_t tensors = found.size();
   memory_.blocks.for_each(collect);
-  std::sort(found.begin() + tensors, found.end(), older);
+  memory_.lanes.poll();
+  struct Rank {
+    bool block, in_use;
+    uint64_t nearness, last_use;
+    auto operator<=>(const Rank&) const = default;
+  };
+  std::vector<std::pair<Rank, ResidentTensor*>> ranked;
+  for (size_t i = 0; i < found.size(); ++i) {
+    ResidentTensor& one = *found[i];
+    const uint64_t next = hooks.next_use == nullptr ? UINT64_MAX : hooks.next_use(hooks.next_use_user, one);
+    ranked.push_back({{i >= tensors, !memory_.lanes.known_complete(one.uses), UINT64_MAX - next, one.last_use}, &one});
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::transform(ranked.begin(), ranked.end(), found.begin(), [](const auto& one) { return one.second; });
   return found;
 }
 
@@ -134,6 +148,10 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
         room += victim->chunk_count;
         victims.push_back(victim);
       }
+    }
+    if (room < tensor.chunk_count && memory_.safety->arriving() > 0 && attempt == 0) {
+      memory_.safety->finish_arrivals(*this);  // what came for later calls may leave again
+      continue;
     }
     if (room < tensor.chunk_count) return out_of_memory();
     if (mapping != nullptr && mapping->chunks.size() == tensor.chunk_count) {
@@ -256,6 +274,7 @@ void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  /
 
 // Its chunks and its host slot are free for others.
 void Pager::leave(ResidentTensor& tensor, const LaneUses& last) noexcept {
+  memory_.safety->finish_arrival(*this, tensor);
   memory_.safety->freed(tensor, last);
   if (tensor.is_resident()) release_chunks(tensor, tensor.uses);
   for (ChunkIndex chunk = 0; tensor.is_lost() && chunk < memory_.chunks.size(); ++chunk) {
@@ -308,14 +327,15 @@ CUresult Pager::fit() noexcept {
   ++tick_;
   needed_chunks_ = 0;
   shortage_ = {};
-  if (before_fit != nullptr) before_fit(before_fit_user, 0);
+  if (hooks.before_fit != nullptr) hooks.before_fit(hooks.user, 0);
   return shrink_to_limit();
 }
 
 CUresult Pager::shrink_to_limit() noexcept {
   ChunkPool& pool = memory_.chunks;
   std::vector<ResidentTensor*> victims;
-  if (before_shrink != nullptr && pool.exceeds_limit()) before_shrink(before_fit_user);
+  if (pool.exceeds_limit()) memory_.safety->finish_arrivals(*this);
+  if (hooks.before_shrink != nullptr && pool.exceeds_limit()) hooks.before_shrink(hooks.user);
   for (size_t next = 0; pool.exceeds_limit();) {
     ChunkIndex found = kNoChunk;
     for (ChunkIndex chunk = 0; chunk < pool.size() && found == kNoChunk; ++chunk) {

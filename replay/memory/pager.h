@@ -18,6 +18,19 @@ struct Shortage {
   bool host_full = false;
 };
 
+// What others know, each with the `user` it is called with; nullptr: nobody does.
+struct PagerHooks {
+  // The chunks that a call needs, before room is made, so that a budget that follows the program can rise.
+  void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
+  // Before chunks are destroyed: what is held around them may have grown since somebody looked, and never again is as
+  // much there at once.
+  void (*before_shrink)(void* user) noexcept = nullptr;
+  void* user = nullptr;
+  // When a tensor is needed next: larger is later, UINT64_MAX: not known.
+  uint64_t (*next_use)(void* user, const ResidentTensor& tensor) noexcept = nullptr;
+  void* next_use_user = nullptr;
+};
+
 class Pager {
  public:
   explicit Pager(ManagedMemory* memory) noexcept : memory_(*memory) {}
@@ -42,6 +55,8 @@ class Pager {
   void forget(ResidentTensor& tensor, const LaneUses& last = {}) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
   CUresult evict(ResidentTensor& tensor) noexcept { return memory_.safety->evict(*this, tensor); }
+  // The same; host copies of others are given up for it where host memory is full.
+  CUresult page_out(ResidentTensor& tensor) noexcept;
   // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free: any, or those
   // that the last make_resident() was not for.
   CUresult give_up(uint64_t bytes, bool keep_last = false) noexcept;
@@ -57,13 +72,7 @@ class Pager {
   const Shortage& shortage() const noexcept { return shortage_; }
   // Chunks that the largest call so far needed at once.
   uint64_t largest_working_set() const noexcept { return largest_working_set_; }
-  // Called with the chunks a call needs before room is made, so that a budget that follows the program can rise.
-  void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
-  void* before_fit_user = nullptr;
-  // Called before chunks are destroyed: what is held around them may have grown since somebody looked, and never again
-  // is as much there at once.
-  void (*before_shrink)(void* user) noexcept = nullptr;
-
+  PagerHooks hooks;
   uint64_t mapping_limit = UINT64_MAX;  // mapped chunks; above it, mappings of evicted tensors are unmapped
 
   // What the ways of bringing in and evicting are made of (Safety).
@@ -83,14 +92,14 @@ class Pager {
  private:
   // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.
   CUresult shrink_to_limit() noexcept;
-  CUresult page_out(ResidentTensor& tensor) noexcept;
   void drop_copies_for(ResidentTensor& tensor) noexcept;
   // What has to move for `set`, once each, pinned; their chunks in *chunks.
   std::vector<ResidentTensor*> pin(const std::vector<ResidentTensor*>& set, uint64_t* chunks) noexcept;
   CUresult bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept;
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
                      bool* taken) noexcept;
-  // What is resident and may be evicted, longest unused first; blocks, in which many tensors live, last.
+  // What is resident and may be evicted: first what the device is done with, needed furthest in the future, or longest
+  // unused where that is not known; blocks, in which many tensors live, last.
   std::vector<ResidentTensor*> candidates() noexcept;
   void leave(ResidentTensor& tensor, const LaneUses& last) noexcept;
   void forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept;

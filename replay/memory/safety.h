@@ -29,10 +29,16 @@ class Safety {
   Safety& operator=(const Safety&) = delete;
   virtual ~Safety() = default;
 
-  // Makes a tensor resident that is away. Until finish_arrivals() it may be on its way.
+  // Makes a tensor resident that is away. Until finish_arrival() it may be on its way.
   virtual CUresult bring_in(Pager& pager, ResidentTensor& tensor) noexcept = 0;
-  // The first error of those that did not arrive.
+  // Waits for its bytes, if it is on its way; or for all that are: the first error of those that did not arrive.
+  virtual CUresult finish_arrival(Pager&, ResidentTensor&) noexcept { return CUDA_SUCCESS; }
   virtual CUresult finish_arrivals(Pager&) noexcept { return CUDA_SUCCESS; }
+  // Finishes those whose bytes are there. What did not arrive is away, with its bytes.
+  virtual void poll_arrivals(Pager&) noexcept {}
+  virtual size_t arriving() const noexcept { return 0; }
+  // Can a resident tensor leave without waiting for the device?
+  virtual bool may_leave(const ResidentTensor&) noexcept { return true; }
   // As Pager::evict() and Pager::allocated(), of a large tensor or a block.
   virtual CUresult evict(Pager& pager, ResidentTensor& tensor) noexcept = 0;
   virtual CUresult allocated(Pager&, ResidentTensor&, LaneIndex) noexcept { return CUDA_SUCCESS; }

@@ -4,6 +4,34 @@
 #include <utility>
 
 namespace reprise::replay {
+namespace {
+
+void settle_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+  tensor.uses = tensor.ready;
+  tensor.settle_in();
+  tensor.wrote();
+  for (const ChunkIndex chunk : chunks) {
+    memory.chunks[chunk].occupant = &tensor;
+    memory.chunks[chunk].uses.clear();
+  }
+}
+
+// A range that the program has had before is still mapped. When nothing else has taken its chunks, the new tensor has
+// them without a call to the driver.
+bool adopt(ChunkPool& pool, const ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept {
+  const auto usable = [&](ChunkIndex chunk) { return pool.is_free(chunk); };
+  if (!mapping.accessible || mapping.chunks.size() != tensor.chunk_count || pool.exceeds_limit() ||
+      !std::all_of(mapping.chunks.begin(), mapping.chunks.end(), usable)) {
+    return false;
+  }
+  for (const ChunkIndex chunk : mapping.chunks) {
+    pool.take(chunk);
+    before->merge(pool[chunk].uses);
+  }
+  return true;
+}
+
+}  // namespace
 
 // Nothing is mapped where the tensor is to be: not by an allocation that was there before, neither.
 CUresult StrictSafety::clear_range(const ResidentTensor& tensor) noexcept {
@@ -56,12 +84,35 @@ CUresult StrictSafety::bring_in(Pager& pager, ResidentTensor& tensor) noexcept {
 
 CUresult StrictSafety::finish_arrivals(Pager& pager) noexcept {
   CUresult result = CUDA_SUCCESS;
-  for (const Arrival& arrival : arrivals_) {
-    const CUresult finished = finish(pager, arrival);
+  while (!arrivals_.empty()) {
+    const CUresult finished = finish_arrival(pager, *arrivals_.front().tensor);
     if (result == CUDA_SUCCESS) result = finished;
   }
-  arrivals_.clear();
   return result;
+}
+
+CUresult StrictSafety::finish_arrival(Pager& pager, ResidentTensor& tensor) noexcept {
+  const auto is_it = [&](const Arrival& arrival) { return arrival.tensor == &tensor; };
+  const auto found = std::find_if(arrivals_.begin(), arrivals_.end(), is_it);
+  if (found == arrivals_.end()) return CUDA_SUCCESS;
+  const Arrival arrival = std::move(*found);
+  arrivals_.erase(found);
+  return finish(pager, arrival);
+}
+
+void StrictSafety::poll_arrivals(Pager& pager) noexcept {
+  for (size_t i = 0; i < arrivals_.size();) {
+    if (memory_.lanes.complete(arrivals_[i].ready)) {
+      finish_arrival(pager, *arrivals_[i].tensor);
+    } else {
+      ++i;
+    }
+  }
+}
+
+bool StrictSafety::may_leave(const ResidentTensor& tensor) noexcept {
+  const Mapping* const mapping = memory_.mappings.find(tensor.base);
+  return memory_.lanes.complete(tensor.uses) && (mapping == nullptr || memory_.lanes.complete(mapping->uses));
 }
 
 // Only when all bytes are there does the range lead to them.
@@ -75,18 +126,8 @@ CUresult StrictSafety::finish(Pager& pager, const Arrival& arrival) noexcept {
     return result;
   }
   tensor.ready.clear();
-  settle_in(tensor, arrival.chunks);
+  settle_in(memory_, tensor, arrival.chunks);
   return CUDA_SUCCESS;
-}
-
-void StrictSafety::settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
-  tensor.uses = tensor.ready;
-  tensor.settle_in();
-  tensor.wrote();
-  for (const ChunkIndex chunk : chunks) {
-    memory_.chunks[chunk].occupant = &tensor;
-    memory_.chunks[chunk].uses.clear();
-  }
 }
 
 // First the range leads nowhere, then the bytes are copied: what is written to it unseen is in the copy, or faults.
@@ -136,31 +177,15 @@ CUresult StrictSafety::evict(Pager& pager, ResidentTensor& tensor) noexcept {
   return CUDA_SUCCESS;
 }
 
-// A range that the program has had before is still mapped. When nothing else has taken its chunks, the new tensor has
-// them without a call to the driver.
-bool StrictSafety::adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept {
-  ChunkPool& pool = memory_.chunks;
-  const auto usable = [&](ChunkIndex chunk) { return pool.is_free(chunk); };
-  if (!mapping.accessible || mapping.chunks.size() != tensor.chunk_count || pool.exceeds_limit() ||
-      !std::all_of(mapping.chunks.begin(), mapping.chunks.end(), usable)) {
-    return false;
-  }
-  for (const ChunkIndex chunk : mapping.chunks) {
-    pool.take(chunk);
-    before->merge(pool[chunk].uses);
-  }
-  return true;
-}
-
 CUresult StrictSafety::allocated(Pager& pager, ResidentTensor& tensor, LaneIndex lane) noexcept {
   LaneUses before;
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
-  if (mapping != nullptr && adopt(tensor, *mapping, &before)) {
+  if (mapping != nullptr && adopt(memory_.chunks, tensor, *mapping, &before)) {
     const std::vector<ChunkIndex> chunks = mapping->chunks;
     const CUresult waits = lane != kNoLane ? memory_.lanes.wait_on(lane, before) : memory_.lanes.host_wait(before);
     if (waits == CUDA_SUCCESS) {
       if (lane != kNoLane) tensor.ready = before;
-      settle_in(tensor, chunks);
+      settle_in(memory_, tensor, chunks);
       return CUDA_SUCCESS;
     }
     pager.give_back(chunks, before);
@@ -185,7 +210,7 @@ void StrictSafety::map_ahead(Pager& pager, ResidentTensor& tensor) noexcept {
   if (chunks.size() < tensor.chunk_count) {
     for (const ChunkIndex taken : chunks) memory_.chunks.give_back(taken);
   } else if (begin_arrival(pager, tensor, std::move(chunks)) == CUDA_SUCCESS) {
-    finish_arrivals(pager);
+    finish_arrival(pager, tensor);
   }
 }
 

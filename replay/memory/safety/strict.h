@@ -19,7 +19,11 @@ class StrictSafety final : public Safety {
   void close() noexcept override { window_.close(); }
 
   CUresult bring_in(Pager& pager, ResidentTensor& tensor) noexcept override;
+  CUresult finish_arrival(Pager& pager, ResidentTensor& tensor) noexcept override;
   CUresult finish_arrivals(Pager& pager) noexcept override;
+  void poll_arrivals(Pager& pager) noexcept override;
+  size_t arriving() const noexcept override { return arrivals_.size(); }
+  bool may_leave(const ResidentTensor& tensor) noexcept override;
   CUresult evict(Pager& pager, ResidentTensor& tensor) noexcept override;
   CUresult allocated(Pager& pager, ResidentTensor& tensor, LaneIndex lane) noexcept override;
   CUresult takes_place(const LaneUses& before, LaneIndex lane) noexcept override;
@@ -46,8 +50,6 @@ class StrictSafety final : public Safety {
   CUresult show(Pager& pager, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult begin_arrival(Pager& pager, ResidentTensor& tensor, std::vector<ChunkIndex> chunks) noexcept;
   CUresult finish(Pager& pager, const Arrival& arrival) noexcept;
-  void settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  bool adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept;
   void map_ahead(Pager& pager, ResidentTensor& tensor) noexcept;
 
   ManagedMemory& memory_;

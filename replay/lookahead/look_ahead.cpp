@@ -1,0 +1,257 @@
+#include "replay/lookahead/look_ahead.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+namespace reprise::replay {
+namespace {
+
+constexpr size_t kMostArriving = 4;  // what is urgent waits behind them
+constexpr timespec kNap{0, 20'000};
+constexpr uint64_t kAllocation = UINT64_MAX;  // the signature of one: it may take room at once
+constexpr uint64_t kMostLooks = 24;           // moves that one step tries
+// What is to leave may be in the hands of work that waits for the program: then something else leaves.
+constexpr uint64_t kPatienceNs = 200'000'000;
+
+Mover mover_of(const ResidentTensor& tensor) noexcept {
+  return tensor.allocation != 0 ? mover_of_allocation(tensor.allocation) : mover_of_block(tensor.base);
+}
+
+bool is_op(const LogEntry& entry) noexcept {
+  return entry.kind == EntryKind::op || (entry.kind == EntryKind::allocate && entry.chunk_count > 0);
+}
+
+}  // namespace
+
+LookAhead::LookAhead(Shared* shared, ManagedMemory* memory, Pager* pager) noexcept
+    : shared_(*shared), memory_(*memory), pager_(*pager) {
+  pager_.hooks.next_use = &LookAhead::next_use;
+  pager_.hooks.next_use_user = this;
+}
+
+// For the pager, which makes room for an op that is performed now.
+uint64_t LookAhead::next_use(void* self, const ResidentTensor& tensor) noexcept {
+  const auto& ahead = *static_cast<LookAhead*>(self);
+  if (ahead.stopped_ || ahead.next_ == 0) return CallHistory::kNever;
+  return ahead.history_.next_use(mover_of(tensor), ahead.next_ - 1);
+}
+
+void LookAhead::stop() noexcept {
+  if (stopped_) return;
+  memory_.safety->finish_arrivals(pager_);
+  counts_.out_bytes += memory_.traffic.offloaded_bytes - before_.offloaded_bytes;
+  counts_.in_bytes += memory_.traffic.reloaded_bytes - before_.reloaded_bytes;
+  stopped_ = true;
+  waiting_ = false;
+}
+
+void LookAhead::begin(uint64_t position) noexcept {
+  if (!stopped_) return;
+  history_.interrupt();
+  ahead_.clear();
+  next_ = history_.tail();
+  read_ = position;
+  before_ = memory_.traffic;
+  stopped_ = false;
+  replan_ = true;
+}
+
+void LookAhead::write(RunLogWriter& log) noexcept {
+  stop();
+  if (history_.tail() == 0) return;
+  RunLogLine line(run_log::look_ahead::line);
+  line.add(run_log::look_ahead::foreseen, history_.foreseen())
+      .add(run_log::look_ahead::unforeseen, history_.unforeseen())
+      .add(run_log::look_ahead::in_time, counts_.in_time)
+      .add(run_log::look_ahead::late, counts_.late)
+      .add(run_log::look_ahead::missed, counts_.missed)
+      .add(run_log::look_ahead::moved_out_bytes, counts_.out_bytes)
+      .add(run_log::look_ahead::moved_in_bytes, counts_.in_bytes);
+  log.write(line);
+}
+
+void LookAhead::step(bool may_leave) noexcept {
+  if (stopped_ || memory_.lanes.given_up()) return;
+  for (const uint64_t tail = shared_.command_log.tail(); read_ < tail; ++read_) read(*shared_.command_log.at(read_));
+  if (shared_.captures.load() > 0 || everything_fits()) return;
+  memory_.safety->poll_arrivals(pager_);
+  plan_moves();
+  move(may_leave);
+}
+
+// As far as can be seen: nothing had to leave yet, and an eighth is free.
+bool LookAhead::everything_fits() const noexcept {
+  return memory_.traffic.offloaded_bytes == 0 && memory_.chunks.available() * 8 > memory_.chunks.limit();
+}
+
+void LookAhead::read(const LogEntry& entry) {
+  if (entry.done) return;
+  if (entry.kind == EntryKind::op) return read_op(entry);
+  if (entry.kind == EntryKind::allocate && entry.chunk_count > 0) {
+    const Mover mover = mover_of_allocation(entry.allocation);
+    ahead_[entry.address] = {mover, entry.position};
+    where_[mover] = entry.address;
+    add_op(kAllocation, false, {mover});
+    history_.set_chunks(mover, entry.chunk_count);
+  }
+  if (entry.kind != EntryKind::free) return;
+  const Mover mover = mover_at(entry.address);
+  if (mover == Mover::none || is_block(mover)) return;
+  ahead_[entry.address] = {Mover::none, entry.position};
+  history_.add_free(mover);
+  window_.freed(history_, mover);
+}
+
+void LookAhead::read_op(const LogEntry& entry) {
+  const Command& command = entry.command;
+  std::vector<Mover> movers;
+  for (uint32_t i = 0; i < command.access_count; ++i) {
+    const Mover mover = mover_at(command.accesses[i].address - command.accesses[i].offset);
+    if (mover == Mover::none || std::find(movers.begin(), movers.end(), mover) != movers.end()) continue;
+    movers.push_back(mover);
+  }
+  const uint64_t what =
+      static_cast<uint64_t>(command.op) << 56 | uint64_t{command.access_count} << 40 | command.function;
+  add_op(what, (command.flags & trace::kOpOpaque) != 0, movers);
+}
+
+void LookAhead::add_op(uint64_t signature, bool everything, const std::vector<Mover>& movers) {
+  const OpIndex index = history_.tail();
+  history_.add(signature, everything, movers);
+  if (!window_.confirm(index, history_.called(index))) replan_ = true;
+}
+
+// As of the entry that is read.
+Mover LookAhead::mover_at(CUdeviceptr base) {
+  const auto ahead = ahead_.find(base);
+  if (ahead != ahead_.end()) return ahead->second.mover;
+  ResidentTensor* const tensor = memory_.tensors.find(base);
+  if (tensor != nullptr && tensor->chunk_count > 0) {
+    const Mover mover = mover_of(*tensor);
+    where_[mover] = base;
+    history_.set_chunks(mover, tensor->chunk_count);
+    return mover;
+  }
+  if (!memory_.arena.slabs.contains(base) && !memory_.arena.plan.contains(base)) return Mover::none;
+  const Mover mover = mover_of_block(memory_.blocks.base_of(base));
+  where_[mover] = memory_.blocks.base_of(base);
+  history_.set_chunks(mover, 1);
+  return mover;
+}
+
+ResidentTensor* LookAhead::tensor_of(Mover mover) noexcept {
+  const auto found = where_.find(mover);
+  if (found == where_.end()) return nullptr;
+  if (is_block(mover)) return memory_.blocks.find(found->second);
+  ResidentTensor* const tensor = memory_.tensors.find(found->second);
+  return tensor != nullptr && mover_of(*tensor) == mover ? tensor : nullptr;
+}
+
+void LookAhead::performed(const LogEntry& entry) noexcept {
+  if (stopped_) return;
+  if (is_op(entry)) ++next_;
+  if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand) replan_ = true;
+  if (entry.kind == EntryKind::allocate || entry.kind == EntryKind::free) {
+    const auto ahead = ahead_.find(entry.address);
+    if (ahead != ahead_.end() && ahead->second.position == entry.position) ahead_.erase(ahead);
+    if (entry.kind == EntryKind::free) where_.erase(mover_of_allocation(entry.allocation));
+  }
+}
+
+void LookAhead::plan_moves() {
+  const uint64_t limit = memory_.chunks.limit();
+  if (limit > limit_) window_.add_room(limit - limit_);
+  if (replan_ || window_.cursor() < next_ || limit < limit_) {
+    window_.restart(next_, memory_.chunks.available());
+    memory_.for_each_mover([&](ResidentTensor& tensor) {
+      if (!tensor.is_resident() && tensor.state() != Residency::State::arriving) return;
+      window_.is_there(history_, mover_of(tensor), tensor.chunk_count);
+    });
+    replan_ = false;
+  }
+  limit_ = limit;
+  window_.extend(history_, next_);
+}
+
+void LookAhead::move(bool may_leave) noexcept {
+  waiting_ = memory_.safety->arriving() > 0;
+  // What is free, and will be at least, before and behind each of the moves so far.
+  int64_t balance = static_cast<int64_t>(memory_.chunks.available()), room = balance;
+  uint64_t looks = 0;
+  std::deque<Move>& moves = window_.moves();
+  for (size_t i = 0; i < moves.size() && looks < kMostLooks && !replan_; ++looks) {
+    const Move one = moves[i];
+    const int64_t before = static_cast<int64_t>(memory_.chunks.available());
+    const bool over = one.kind == Move::Kind::leave ? let_leave(one, may_leave) : let_come(one, room);
+    const int64_t change = static_cast<int64_t>(memory_.chunks.available()) - before;
+    balance += change;
+    room += change;
+    if (over) {
+      moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      balance += one.kind == Move::Kind::leave ? static_cast<int64_t>(one.chunks) : -static_cast<int64_t>(one.chunks);
+      room = std::min(room, balance);
+      ++i;
+    }
+  }
+}
+
+// True: it has left, or need not.
+bool LookAhead::let_leave(const Move& move, bool may_leave) noexcept {
+  ResidentTensor* const tensor = tensor_of(move.mover);
+  if (tensor == nullptr || !tensor->is_resident()) return true;
+  if (next_ < move.at || next_ == 0 || !may_leave) return false;
+  if (history_.next_use(move.mover, next_ - 1) == next_) return true;
+  if (!memory_.safety->may_leave(*tensor)) {
+    waiting_ = true;
+    return false;
+  }
+  if (pager_.page_out(*tensor) != CUDA_SUCCESS) replan_ = true;
+  return true;
+}
+
+// True: it comes, or need not.
+bool LookAhead::let_come(const Move& move, int64_t room) noexcept {
+  ResidentTensor* const tensor = tensor_of(move.mover);
+  if (tensor == nullptr ? move.at < next_ : !tensor->is_away()) return true;
+  if (tensor == nullptr || room < static_cast<int64_t>(move.chunks) || memory_.safety->arriving() >= kMostArriving) {
+    return false;
+  }
+  if (memory_.safety->bring_in(pager_, *tensor) != CUDA_SUCCESS) replan_ = true;
+  waiting_ = true;
+  return true;
+}
+
+// All that is missing is on its way, or will be without anything else being done.
+bool LookAhead::is_due(const std::vector<ResidentTensor*>& set) const noexcept {
+  if (!waiting_) return false;
+  return std::all_of(set.begin(), set.end(), [this](ResidentTensor* tensor) {
+    const ResidentTensor& mover = memory_.mover_of(*tensor);
+    if (mover.is_resident() || mover.state() == Residency::State::arriving) return true;
+    const Mover name = mover_of(mover);
+    const auto& moves = const_cast<WindowPlan&>(window_).moves();
+    return std::any_of(moves.begin(), moves.end(),
+                       [&](const Move& move) { return move.kind == Move::Kind::come && move.mover == name; });
+  });
+}
+
+void LookAhead::wait_for(const std::vector<ResidentTensor*>& set) noexcept {
+  const auto there = [&] {
+    return std::all_of(set.begin(), set.end(),
+                       [&](ResidentTensor* tensor) { return memory_.mover_of(*tensor).is_resident(); });
+  };
+  if (stopped_ || shared_.captures.load() > 0) return;
+  if (there()) return void(++counts_.in_time);
+  const uint64_t deadline = RunLogWriter::now_ns() + kPatienceNs;
+  for (bool waited = false;; waited = true) {
+    step(true);
+    if (there()) return void(++(waited ? counts_.late : counts_.in_time));
+    if (!is_due(set) || memory_.lanes.fault() != CUDA_SUCCESS || RunLogWriter::now_ns() > deadline) break;
+    nanosleep(&kNap, nullptr);
+  }
+  ++counts_.missed;
+  replan_ = true;
+}
+
+}  // namespace reprise::replay

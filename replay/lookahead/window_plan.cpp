@@ -1,0 +1,128 @@
+#include "replay/lookahead/window_plan.h"
+
+#include <algorithm>
+
+namespace reprise::replay {
+
+void WindowPlan::restart(OpIndex next, uint64_t free_chunks) noexcept {
+  cursor_ = next;
+  free_ = free_chunks;
+  stalled_ = false;
+  places_.clear();
+  furthest_.clear();
+  moves_.clear();
+  foreseen_.clear();
+}
+
+void WindowPlan::is_there(const CallHistory& history, Mover mover, uint64_t chunks) {
+  const OpIndex next_use = cursor_ == 0 ? 0 : history.next_use(mover, cursor_ - 1);
+  places_[mover] = {chunks, next_use, 0};
+  furthest_.emplace(next_use, mover);
+}
+
+void WindowPlan::extend(const CallHistory& history, OpIndex next) {
+  while (!stalled_ && cursor_ < history.end() && cursor_ < next + kMostOps && moves_.size() < kMostMoves) {
+    const bool known = cursor_ < history.tail();
+    if (!known) predicted_ = history.predicted(cursor_);
+    stalled_ = !plan(history, known ? history.called(cursor_) : predicted_);
+    if (!stalled_ && !known) foreseen_.push_back(predicted_);
+  }
+}
+
+// What op `cursor_` needs, and what leaves for that. False: there is no room before it.
+bool WindowPlan::plan(const CallHistory& history, const HistoryOp& op) {
+  if (op.everything) return false;
+  needed_.clear();
+  uint64_t more = 0;
+  for (const Mover mover : op.movers) {
+    if (places_.contains(mover)) continue;
+    needed_.emplace_back(mover, history.chunks_of(mover));
+    more += needed_.back().second;
+  }
+  if (!make_room(more, op.movers)) return false;
+  for (const auto& [mover, chunks] : needed_) {
+    moves_.push_back({Move::Kind::come, mover, chunks, cursor_});
+    places_[mover] = {chunks, 0, 0};
+    free_ -= chunks;
+  }
+  for (const Mover mover : op.movers) used(history, mover);
+  for (const Mover mover : op.freed) gone(mover);
+  ++cursor_;
+  return true;
+}
+
+// What is needed after op `cursor_` alone may leave for it.
+bool WindowPlan::make_room(uint64_t chunks, const std::vector<Mover>& needed) {
+  if (free_ >= chunks) return true;
+  uint64_t room = free_;
+  auto first = furthest_.end();
+  while (room < chunks && first != furthest_.begin()) {
+    --first;
+    if (first->first <= cursor_) return false;
+    if (std::find(needed.begin(), needed.end(), first->second) != needed.end()) return false;
+    room += places_[first->second].chunks;
+  }
+  if (room < chunks) return false;
+  while (free_ < chunks) {
+    const Mover mover = std::prev(furthest_.end())->second;
+    const WindowPlace place = places_[mover];
+    moves_.push_back({Move::Kind::leave, mover, place.chunks, place.free_from});
+    gone(mover);
+  }
+  return true;
+}
+
+void WindowPlan::used(const CallHistory& history, Mover mover) {
+  WindowPlace& place = places_[mover];
+  furthest_.erase({place.next_use, mover});
+  place.next_use = history.next_use(mover, cursor_);
+  place.free_from = cursor_ + 1;
+  furthest_.emplace(place.next_use, mover);
+}
+
+void WindowPlan::gone(Mover mover) {
+  const auto found = places_.find(mover);
+  if (found == places_.end()) return;
+  free_ += found->second.chunks;
+  stalled_ = false;
+  furthest_.erase({found->second.next_use, mover});
+  places_.erase(found);
+}
+
+bool WindowPlan::confirm(OpIndex index, const HistoryOp& called) {
+  if (index >= cursor_) return true;
+  if (foreseen_.empty()) return false;
+  const HistoryOp expected = std::move(foreseen_.front());
+  foreseen_.pop_front();
+  if (expected.signature != called.signature || expected.movers.size() != called.movers.size()) return false;
+  for (size_t i = 0; i < called.movers.size(); ++i) {
+    if (expected.movers[i] == called.movers[i]) continue;
+    if (places_.contains(called.movers[i])) return false;
+    rename(expected.movers[i], called.movers[i]);
+  }
+  return true;
+}
+
+void WindowPlan::rename(Mover before, Mover now) {
+  const auto found = places_.find(before);
+  if (found != places_.end()) {
+    const WindowPlace place = found->second;
+    furthest_.erase({place.next_use, before});
+    places_.erase(found);
+    places_[now] = place;
+    furthest_.emplace(place.next_use, now);
+  }
+  for (Move& move : moves_) {
+    if (move.mover == before) move.mover = now;
+  }
+  for (HistoryOp& op : foreseen_) {
+    for (Mover& mover : op.movers) {
+      if (mover == before) mover = now;
+    }
+    for (Mover& mover : op.freed) {
+      if (mover == before) mover = now;
+    }
+  }
+}
+
+}  // namespace reprise::replay

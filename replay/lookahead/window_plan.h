@@ -1,0 +1,77 @@
+// A plan over a sliding window: what has to leave the device and what comes to it, before which op, when ops run in the
+// program's order. Each op's tensors are there before it; what is needed furthest in the future leaves for that
+// (L. A. Belady, 1966), and it may leave as soon as its last op before is done, and what is needed may come as soon as
+// there is room: integrated prefetching (Cao, Felten, Karlin, Li, SIGMETRICS 1995). Caller: LookAhead.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "replay/lookahead/call_history.h"
+
+namespace reprise::replay {
+
+struct Move {
+  enum class Kind : uint8_t { leave, come };  // what the program frees goes by itself
+  Kind kind = Kind::leave;
+  Mover mover = Mover::none;
+  uint64_t chunks = 0;
+  OpIndex at = 0;  // come: before this op; leave: when all ops below this one are done
+};
+
+class WindowPlan {
+ public:
+  static constexpr uint64_t kMostOps = 2048;   // that it looks ahead
+  static constexpr uint64_t kMostMoves = 256;  // that are planned and not begun
+
+  // Begins anew at op `next`, with so much room, and nothing there.
+  void restart(OpIndex next, uint64_t free_chunks) noexcept;
+  // ... but for this one.
+  void is_there(const CallHistory& history, Mover mover, uint64_t chunks);
+  // Plans further ops, until there is no room before one. `next`: the op that is performed next.
+  void extend(const CallHistory& history, OpIndex next);
+  // The limit of chunks has risen.
+  void add_room(uint64_t chunks) noexcept {
+    free_ += chunks;
+    stalled_ = false;
+  }
+  // An op that was predicted has been called: is it what was planned for? Tensors that were still to be allocated get
+  // their names.
+  bool confirm(OpIndex index, const HistoryOp& called);
+  // The program has freed it behind its last call.
+  void freed(const CallHistory& history, Mover mover) {
+    if (cursor_ <= history.tail()) gone(mover);
+  }
+
+  OpIndex cursor() const noexcept { return cursor_; }
+  std::deque<Move>& moves() noexcept { return moves_; }
+
+ private:
+  struct WindowPlace {
+    uint64_t chunks = 0;
+    OpIndex next_use = 0;
+    OpIndex free_from = 0;  // when all ops below this one are done, it may leave
+  };
+  using Furthest = std::set<std::pair<OpIndex, Mover>>;
+
+  bool plan(const CallHistory& history, const HistoryOp& op);
+  bool make_room(uint64_t chunks, const std::vector<Mover>& needed);
+  void used(const CallHistory& history, Mover mover);
+  void gone(Mover mover);
+  void rename(Mover before, Mover now);
+
+  OpIndex cursor_ = 0;
+  uint64_t free_ = 0;
+  bool stalled_ = false;                           // there is no room before op `cursor_`
+  std::unordered_map<Mover, WindowPlace> places_;  // what is there before op `cursor_`
+  Furthest furthest_;                              // the same by next use
+  std::deque<Move> moves_;
+  std::deque<HistoryOp> foreseen_;  // ops that were planned before they were called
+  HistoryOp predicted_;
+  std::vector<std::pair<Mover, uint64_t>> needed_;
+};
+
+}  // namespace reprise::replay

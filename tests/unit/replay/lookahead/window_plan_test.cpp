@@ -1,0 +1,186 @@
+// What comes and leaves ahead of calls: no more than Belady's rule moves, at no time more than there is room for, and
+// predicted calls as good as known ones.
+#include "replay/lookahead/window_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace reprise::replay {
+namespace {
+
+using Calls = std::vector<std::vector<uint64_t>>;
+
+std::vector<Mover> movers_of(const std::vector<uint64_t>& names) {
+  std::vector<Mover> movers;
+  for (const uint64_t name : names) movers.push_back(Mover{name});
+  return movers;
+}
+
+Calls drawn(std::mt19937_64& random, uint64_t names, size_t count) {
+  Calls calls(count);
+  for (auto& call : calls) {
+    std::set<uint64_t> few;
+    for (uint64_t i = 0, most = 1 + random() % 3; i < most; ++i) few.insert(1 + random() % names);
+    call.assign(few.begin(), few.end());
+  }
+  return calls;
+}
+
+void add(CallHistory& history, const std::vector<uint64_t>& call, uint64_t signature) {
+  history.add(signature, false, movers_of(call));
+  for (const uint64_t name : call) history.set_chunks(Mover{name}, 1);
+}
+
+// How many arrivals there are at least: what is used furthest in the future leaves (a second, plain implementation).
+uint64_t least_arrivals(const Calls& calls, uint64_t room) {
+  std::set<uint64_t> there;
+  uint64_t arrivals = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const auto next_use = [&](uint64_t name) {
+      for (size_t j = i + 1; j < calls.size(); ++j) {
+        if (std::find(calls[j].begin(), calls[j].end(), name) != calls[j].end()) return j;
+      }
+      return calls.size();
+    };
+    const auto is_needed = [&](uint64_t name) {
+      return std::find(calls[i].begin(), calls[i].end(), name) != calls[i].end();
+    };
+    for (const uint64_t name : calls[i]) {
+      if (there.contains(name)) continue;
+      ++arrivals;
+      if (there.size() == room) {
+        uint64_t victim = 0;
+        for (const uint64_t one : there) {
+          if (!is_needed(one) && (victim == 0 || next_use(one) > next_use(victim))) victim = one;
+        }
+        there.erase(victim);
+      }
+      there.insert(name);
+    }
+  }
+  return arrivals;
+}
+
+// Performs the moves, each when it may be first; the arrivals.
+uint64_t performed_arrivals(WindowPlan& plan, const CallHistory& history, const Calls& calls, uint64_t room) {
+  std::set<Mover> there;
+  uint64_t arrivals = 0;
+  plan.restart(0, room);
+  for (OpIndex next = 0; next < calls.size(); ++next) {
+    plan.extend(history, next);
+    for (auto move = plan.moves().begin(); move != plan.moves().end();) {
+      const bool leaves = move->kind == Move::Kind::leave;
+      if (leaves ? move->at > next : there.size() == room) break;
+      if (leaves) {
+        EXPECT_EQ(there.erase(move->mover), 1u);
+      } else {
+        EXPECT_GE(move->at, next);
+        ++arrivals;
+        there.insert(move->mover);
+      }
+      move = plan.moves().erase(move);
+    }
+    for (const uint64_t name : calls[next]) EXPECT_TRUE(there.contains(Mover{name})) << "op " << next;
+  }
+  return arrivals;
+}
+
+TEST(WindowPlanTest, MovesNoMoreThanBeladysRuleAndInTime) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    const Calls calls = drawn(random, 4 + random() % 20, 20 + random() % 200);
+    const uint64_t room = 3 + random() % 8;
+    CallHistory history;
+    uint64_t signature = 1;
+    for (const auto& call : calls) add(history, call, ++signature);
+    WindowPlan plan;
+    EXPECT_EQ(performed_arrivals(plan, history, calls, room), least_arrivals(calls, room)) << "round " << round;
+  }
+}
+
+TEST(WindowPlanTest, StopsWhereThereIsNoRoom) {
+  CallHistory history;
+  add(history, {1, 2}, 1);
+  add(history, {1, 2, 3}, 2);
+  WindowPlan plan;
+  plan.restart(0, 2);
+  plan.extend(history, 0);
+  EXPECT_EQ(plan.cursor(), 1u);
+  plan.add_room(1);
+  plan.extend(history, 0);
+  EXPECT_EQ(plan.cursor(), 2u);
+}
+
+// Tensors of an iteration are new ones, with the places of those before; weights stay.
+class RepeatingTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kOps = 40;
+  std::vector<uint64_t> call(uint64_t iteration, uint64_t op) const {
+    return {1 + op % 5, 1000 * (iteration + 1) + op, 1000 * (iteration + 1) + (op > 20 ? 40 - op : op)};
+  }
+  void run(uint64_t iterations, uint64_t more) {
+    for (uint64_t i = 0; i < iterations; ++i) {
+      for (uint64_t op = 0; op < (i + 1 == iterations ? more : kOps); ++op) perform(i, op);
+    }
+  }
+  void perform(uint64_t iteration, uint64_t op) {
+    auto names = call(iteration, op);
+    if (names[1] == names[2]) names.pop_back();
+    add(history_, names, 7 + op % 11);
+  }
+  CallHistory history_;
+};
+
+TEST_F(RepeatingTest, WhatComesIsWhatCameLastTime) {
+  run(3, 10);
+  ASSERT_EQ(history_.end(), history_.tail() + kOps);
+  const HistoryOp next = history_.predicted(history_.tail());
+  EXPECT_EQ(next.signature, 7 + 10 % 11u);
+  EXPECT_EQ(next.movers.front(), Mover{1 + 10 % 5});
+  // Op 38 reads what op 2 of this iteration has made, though its ancestor was another tensor.
+  EXPECT_EQ(history_.next_use(Mover{3002}, history_.tail() - 1), history_.tail() + 28);
+  EXPECT_EQ(history_.predicted(history_.tail() + 28).movers.back(), Mover{3002});
+}
+
+TEST_F(RepeatingTest, AnotherCallIsNotForeseen) {
+  run(3, 10);
+  const uint64_t foreseen = history_.foreseen(), unforeseen = history_.unforeseen();
+  add(history_, {1}, 99);
+  EXPECT_EQ(history_.foreseen(), foreseen);
+  EXPECT_EQ(history_.unforeseen(), unforeseen + 1);
+  EXPECT_EQ(history_.end(), history_.tail());
+}
+
+TEST_F(RepeatingTest, PlansForTensorsThatAreStillToCome) {
+  run(3, 1);
+  WindowPlan plan;
+  plan.restart(history_.tail(), 30);
+  plan.extend(history_, history_.tail());
+  EXPECT_GT(plan.cursor(), history_.tail() + 20);
+  for (uint64_t op = 1; op < 20; ++op) {
+    const OpIndex index = history_.tail();
+    perform(2, op);
+    EXPECT_TRUE(plan.confirm(index, history_.called(index))) << "op " << op;
+  }
+  const OpIndex index = history_.tail();
+  add(history_, {1, 2}, 5);
+  EXPECT_FALSE(plan.confirm(index, history_.called(index)));
+}
+
+TEST_F(RepeatingTest, ForgetsWhatIsLongAgo) {
+  for (uint64_t i = 0; i < 2000; ++i) {
+    for (uint64_t op = 0; op < kOps; ++op) {
+      perform(i, op);
+      history_.add_free(Mover{1000 * (i + 1) + (op > 20 ? 40 - op : 0)});
+    }
+  }
+  EXPECT_GT(history_.foreseen(), 79000u);
+  EXPECT_EQ(history_.next_use(Mover{1005}, 0), CallHistory::kNever);
+}
+
+}  // namespace
+}  // namespace reprise::replay
