@@ -58,8 +58,8 @@ PlanSafety::PlanSafety(PlanExecutor* executor) noexcept
 void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept {
   if (short_of_memory) {
     const Counters& counters = shared_.counters;
-    shared_.room.tell_of_less_than(counters.budget_chunks.load() * shared_.chunk_bytes + counters.outside_bytes.load(),
-                                   shared_.run_log);
+    shared_.account.room.tell_of_less_than(
+        counters.budget_chunks.load() * shared_.chunk_bytes + counters.outside_bytes.load(), shared_.run_log);
   }
   log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
   shared_.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
@@ -497,8 +497,8 @@ void PlanExecutor::diverge(const char* why) noexcept {
 
 // The stopwatch may have stopped the source of device times that the recording wants again.
 void PlanExecutor::resume_recording() noexcept {
-  ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
-  if (activity != nullptr && shared_.recording.load(std::memory_order_relaxed) && !activity->running()) {
+  ActivitySource* const activity = shared_.common.activity.load(std::memory_order_acquire);
+  if (activity != nullptr && shared_.common.recording.load(std::memory_order_relaxed) && !activity->running()) {
     activity->start();
   }
 }

@@ -182,7 +182,7 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   CUresult result = CUDA_SUCCESS;
   LaneUse use;
   const uint64_t id = executor_.activity_id(instance);
-  ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  ActivitySource* const activity = id != 0 ? shared_.common.activity.load(std::memory_order_acquire) : nullptr;
   executor_.issuer_.enter_context(command.context);  // placing may have left it
   if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
   const bool waited_for = executor_.repeats_.issue(instance, lane, &result, &use);

@@ -95,10 +95,12 @@ void Stopwatch::end() noexcept {
 }
 
 void Stopwatch::sample(uint64_t iteration) noexcept {
-  ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
-  if (activity == nullptr || !shared_->run_log.enabled() || shared_->recording.load()) return;
-  shared_->sampling.store(true, std::memory_order_release);  // before the source is looked at, which others may stop
-  if (!activity->running() && !activity->start()) return shared_->sampling.store(false, std::memory_order_release);
+  ActivitySource* const activity = shared_->common.activity.load(std::memory_order_acquire);
+  if (activity == nullptr || !shared_->run_log.enabled() || shared_->common.recording.load()) return;
+  // Before the source is looked at, which others may stop; another device's sample may be under way.
+  if (shared_->common.sampling.exchange(true, std::memory_order_acq_rel)) return;
+  if (!activity->running() && !activity->start())
+    return shared_->common.sampling.store(false, std::memory_order_release);
   sample_pending_ = true;
   sample_iteration_ = iteration;
   sample_age_ = 0;
@@ -112,15 +114,15 @@ void Stopwatch::keep(void* self, uint64_t id, uint64_t start_ns, uint64_t end_ns
 
 void Stopwatch::report_sample() noexcept {
   sample_pending_ = false;
-  shared_->sampling.store(false, std::memory_order_release);
-  ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
+  shared_->common.sampling.store(false, std::memory_order_release);
+  ActivitySource* const activity = shared_->common.activity.load(std::memory_order_acquire);
   // A program thread that collects for the recording takes these times, too: then the sample is lost.
-  if (activity == nullptr || shared_->collecting.exchange(true, std::memory_order_acquire)) return;
+  if (activity == nullptr || shared_->common.collecting.exchange(true, std::memory_order_acquire)) return;
   // Stopped first: CUPTI keeps a buffer to itself that holds records of work that is not complete, and the next
   // iteration runs; on an H200 samples came one too late, and were empty.
-  if (!shared_->recording.load(std::memory_order_relaxed)) activity->stop();
+  if (!shared_->common.recording.load(std::memory_order_relaxed)) activity->stop();
   activity->collect(&Stopwatch::keep, this);
-  shared_->collecting.store(false, std::memory_order_release);
+  shared_->common.collecting.store(false, std::memory_order_release);
   missed_ = sample_age_ == 0;  // it has not begun, or was left before its end
   if (missed_) return intervals_.clear();
   if (intervals_.empty()) return;  // as in replays on an H200: no record said what it was of

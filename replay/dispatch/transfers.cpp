@@ -207,7 +207,7 @@ CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor, c
   if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
   if (result != CUDA_SUCCESS) return result;
   const uint64_t id = activity_id(instance);
-  ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  ActivitySource* const activity = id != 0 ? shared_.common.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
   result = copy_for(vertex, tensor, chunks, comparison != nullptr ? comparison : &none);
   if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));

@@ -1,5 +1,5 @@
 // The bounded command log: the calls of the program that are not issued yet. Program threads append byte copies (under
-// the enforcer's submission lock), the one dispatcher thread reads them, in any order, and reports each as done. Memory
+// the submission lock), the one dispatcher thread reads them, in any order, and reports each as done. Memory
 // is taken once; a full log makes the program wait, as a driver's full queue does.
 //
 // The life of a launch:
@@ -7,7 +7,7 @@
 //     program thread                                dispatcher thread
 //     cuLaunchKernel
 //      - hook: a Command: what the launch touches
-//      - Enforcer::submit: the plan's next call?
+//      - Session::submit: the plan's next call?
 //      - append_op: a copy of it in the log
 //      - publish  ------------- tail moves ------->   OnDemandExecutor::perform, in the log's order: page in, or
 //     returns before the launch is with the driver,   PlanExecutor::take: wait for its predecessors in the plan
@@ -117,6 +117,10 @@ class CommandLog {
  public:
   static constexpr uint64_t kEntries = 1u << 15;
 
+  CommandLog() noexcept = default;
+  ~CommandLog();
+  CommandLog(const CommandLog&) = delete;
+  CommandLog& operator=(const CommandLog&) = delete;
   // Takes `bytes` of memory; false when the system has none.
   bool open(uint64_t bytes) noexcept;
 
