@@ -75,12 +75,11 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   const uint32_t plan = entry.plan;
   const uint64_t iteration = entry.iteration;
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
-  std::string why = "it is gone";
+  Refusal refusal{"it is gone"};
   const uint64_t calls = memory_.mappings.driver_calls();
-  if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &why)) {
-    const bool short_of_memory = plan_index != nullptr && activation_.short_of_memory();
-    const bool for_good = ++refusals_[plan] >= (short_of_memory ? kPatienceForRoom : kPatience);
-    return refuse(plan, why, short_of_memory, for_good);
+  if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &refusal)) {
+    const bool for_good = ++refusals_[plan] >= (refusal.short_of_memory ? kPatienceForRoom : kPatience);
+    return refuse(plan, refusal.why, refusal.short_of_memory, for_good);
   }
   refusals_[plan] = 0;
   if (!repeats_.begin(plan_index)) {
@@ -106,10 +105,8 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   safety_->begin(plan_index);
   departures_.clear();
   for (std::vector<Instance>& sent : sent_) sent.clear();
-  held_.clear();
-  recorded_.clear();
-  next_ = shared_.command_log.head() + 1;  // behind the activate entry
-  looked_ns_ = 0;
+  stalls_.begin();
+  intake_.next = shared_.command_log.head() + 1;  // behind the activate entry
   RunLogLine line(run_log::activate::line);
   line.add(run_log::activate::iteration, iteration)
       .add(run_log::activate::plan, uint64_t{plan})
@@ -128,7 +125,7 @@ void PlanExecutor::give_up_facts() noexcept {
 bool PlanExecutor::step() noexcept {
   memory_.lanes.poll();
   shared_.staging.reclaim(memory_.lanes);
-  look_at_device();
+  stalls_.look();
   bool progress = intake();
   if (!active_) return true;
   progress |= issue_all();
@@ -175,16 +172,16 @@ void PlanExecutor::mark_ends() noexcept {
 
 bool PlanExecutor::intake() noexcept {
   const uint64_t tail = shared_.command_log.tail();
-  seen_tail_ = tail;
+  intake_.seen_tail = tail;
   bool progress = false;
-  while (next_ < tail && !barrier_) {
-    const Taken taken = take(*shared_.command_log.at(next_));
+  while (intake_.next < tail && !barrier_) {
+    const Taken taken = take(*shared_.command_log.at(intake_.next));
     if (taken == Taken::later) break;
     if (taken == Taken::diverge) {
       diverge(nullptr);
       return true;
     }
-    ++next_;
+    ++intake_.next;
     progress = true;
   }
   return progress;
@@ -240,7 +237,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
       return Taken::later;
     }
     if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
-    look_before_issue();
+    stalls_.look_before_issue();
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
@@ -267,12 +264,12 @@ bool PlanExecutor::perform_ordered() noexcept {
     switch (entry.kind) {
       case EntryKind::event_record:
         issuer_.enter_context(entry.command.context);
-        event_recorded(entry);
+        stalls_.event_recorded(entry);
         issuer_.issue_event_record(entry);
         break;
       case EntryKind::event_wait:
         issuer_.enter_context(entry.command.context);
-        hold_for_event(entry);
+        stalls_.hold_for_event(entry);
         issuer_.issue_event_wait(entry);
         break;
       case EntryKind::stream_destroy:
@@ -354,7 +351,7 @@ bool PlanExecutor::host_order_allows(const LogEntry* entry) noexcept {
 }
 
 uint64_t PlanExecutor::activity_id(Instance instance) const noexcept {
-  return stopwatch_.sampled(instance.iteration) ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
+  return stopwatch_.sample().id_of(instance.iteration, instance.vertex);
 }
 
 uint64_t PlanExecutor::outstanding_ops() noexcept {
@@ -366,7 +363,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   issuer_.enter_context(entry.command.context);
   const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
-  hold(lane, awaited_elsewhere(instance, lane));
+  stalls_.hold(lane, awaited_elsewhere(instance, lane));
   if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS ||
       safety_->wait_for_fence(instance, lane) != CUDA_SUCCESS) {
     failure_ = "the driver refused to order two streams";
@@ -374,13 +371,13 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   }
   if (!safety_->place(instance.vertex, lane)) return;
   compute_lane_ = lane;
-  look_before_issue();
+  stalls_.look_before_issue();
   if (entry.program_issues) {
     progress_.taken(instance);
     granted_.push_back({instance, lane});
     shared_.command_log.pass(&entry);
     entry.waiter->grant();
-    return look_behind_issue();
+    return stalls_.look_behind_issue();
   }
   const CUresult result = issuer_.issue(entry, activity_id(instance));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -388,7 +385,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
     return;
   }
   op_issued(instance, lane, result);
-  look_behind_issue();
+  stalls_.look_behind_issue();
 }
 
 void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
@@ -420,7 +417,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
 bool PlanExecutor::collect_granted() noexcept {
   bool progress = false;
   for (size_t i = 0; i < granted_.size();) {
-    const Granted granted = granted_[i];
+    const GrantedOp granted = granted_[i];
     LogEntry* const entry = progress_.entry(granted.instance);
     if (entry->program_issued.load(std::memory_order_acquire) == 0) {
       ++i;
@@ -442,21 +439,21 @@ bool PlanExecutor::anything_ready() noexcept {
 // Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
   if (!granted_.empty() || safety_->any_arriving() || !departures_.empty() || repeats_.unchecked() ||
-      (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
+      (progress_.unissued_submitted() == 0 && ordered_.empty() && intake_.next == shared_.command_log.tail())) {
     return false;
   }
   const uint64_t polls = shared_.counters.polls.load(std::memory_order_relaxed);
   const bool waits = shared_.command_log.blocked() != 0 || polls != polls_seen_;
   polls_seen_ = polls;
   // A program thread appends before it waits; entries that came after this step looked are not held back yet.
-  return waits && shared_.command_log.tail() == seen_tail_ && !anything_ready();
+  return waits && shared_.command_log.tail() == intake_.seen_tail && !anything_ready();
 }
 
 void PlanExecutor::finish_submitted() noexcept {
   closing_ = true;
   while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
     memory_.lanes.poll();
-    look_at_device();
+    stalls_.look();
     if (issue_all()) continue;
     if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && !safety_->any_arriving() && departures_.empty() &&
                                                   !repeats_.unchecked() && !anything_ready())) {
@@ -479,8 +476,7 @@ void PlanExecutor::diverge(const char* why) noexcept {
   settle_departures();
   activation_.exit();
   repeats_.rebuild();
-  activation_.forget_handovers();
-  activation_.forget_late_freed();
+  activation_.forget_freed();
   active_ = false;
   stopwatch_.end();
   resume_recording();

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "replay/dispatch/activation.h"
-#include "replay/dispatch/held_ops.h"
 #include "replay/dispatch/on_demand.h"
 #include "replay/dispatch/plan_safety.h"
-#include "replay/dispatch/progress.h"
 #include "replay/dispatch/repeats.h"
-#include "replay/dispatch/stopwatch.h"
 #include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
+#include "replay/progress/progress.h"
+#include "replay/progress/stalls.h"
+#include "replay/progress/stopwatch.h"
 
 namespace reprise::replay {
 
@@ -40,15 +40,14 @@ class PlanExecutor {
   // A call that was not taken in yet waits for work on the device, whose end wakes nobody.
   // How long an op is held has to be seen.
   bool idle() const noexcept {
-    return next_ == seen_tail_ && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
-           !safety_->any_arriving() && departures_.empty() && !repeats_.unchecked() && held_.empty();
+    return !intake_.behind() && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
+           !safety_->any_arriving() && departures_.empty() && !repeats_.unchecked() && !stalls_.any_held();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
 
  private:
   static constexpr uint64_t kComputeDepth = 64;  // ops with the driver: the device never waits for this thread
-  static constexpr uint64_t kMapSlice = 8;       // chunks that are mapped before ops are looked at again
   static constexpr uint64_t kUnmarked = 8;       // ops in a row that need no marker
   static constexpr uint64_t kComputeDry = 1;  // so few that issuing an op which waits for a transfer delays no other op
 
@@ -92,20 +91,8 @@ class PlanExecutor {
   friend class TrustedPlan;
   friend class StrictPlan;
   uint64_t outstanding_ops() noexcept;
-  CUresult map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
-  CUresult grant_some(CUdeviceptr base) noexcept;
   void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
-
-  // How long the device has nothing to run (plan_stalls.cpp).
   LaneUses awaited_elsewhere(Instance instance, LaneIndex lane) const noexcept;
-  LaneUse next_on(LaneIndex lane) noexcept;
-  void hold(LaneIndex lane, LaneUses awaited) noexcept;
-  void event_recorded(const LogEntry& entry) noexcept;
-  void hold_for_event(const LogEntry& entry) noexcept;
-  bool runs_dry() noexcept;
-  void look_at_device() noexcept;
-  void look_before_issue() noexcept;
-  void look_behind_issue() noexcept;
 
   bool anything_ready() noexcept;
   bool stuck() noexcept;
@@ -127,30 +114,16 @@ class PlanExecutor {
   const PlanIndex* plan_index_ = nullptr;
   uint32_t plan_number_ = 0;
   bool active_ = false;
-  std::array<int, kMostPlans> refusals_{};     // by plan, in a row
-  bool closing_ = false;                       // diverging: finish what was submitted, begin nothing else
-  std::string repeat_failure_;                 // what failure_ points to where a repeat was not like the first launch
-  const char* failure_ = nullptr;              // a driver call failed: why to diverge
-  uint64_t next_ = 0;                          // log position of the next entry to take in
-  uint64_t seen_tail_ = 0;                     // end of the log when step() looked
+  std::array<int, kMostPlans> refusals_{};  // by plan, in a row
+  bool closing_ = false;                    // diverging: finish what was submitted, begin nothing else
+  std::string repeat_failure_;              // what failure_ points to where a repeat was not like the first launch
+  const char* failure_ = nullptr;           // a driver call failed: why to diverge
+  Intake intake_;
   bool transfers_ready_ = false;               // a transfer is ready, but its lane is full
   LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op
-  HeldOps held_;
-  struct Recorded {
-    CUevent event;
-    LaneUse at;
-  };
-  std::vector<Recorded> recorded_;  // events of the program behind work that may not be complete
-  uint64_t looked_ns_ = 0;          // when the device was looked at last, 0: never
-  bool was_dry_ = false;            // and then it had nothing to run
-  uint64_t looked_at_calls_ = 0;    // ... and so many calls for mappings had been made
-  std::deque<LogEntry*> ordered_;   // events, handovers: performed when all entries before are issued
-  bool barrier_ = false;            // no entry behind the last of `ordered_` is taken in before it is performed
-  struct Granted {
-    Instance instance;
-    LaneIndex lane;
-  };
-  std::vector<Granted> granted_;            // being issued by program threads
+  std::deque<LogEntry*> ordered_;              // events, handovers: performed when all entries before are issued
+  bool barrier_ = false;                    // no entry behind the last of `ordered_` is taken in before it is performed
+  std::vector<GrantedOp> granted_;          // being issued by program threads
   std::vector<const LogEntry*> host_work_;  // entries that touch host memory and are not issued
   uint64_t polls_seen_ = 0;
 
@@ -163,7 +136,7 @@ class PlanExecutor {
   std::vector<DepartureUnderWay> departures_;
   std::array<std::vector<Instance>, 2> sent_;  // transfers by direction that may not be done, oldest first
 
-  uint64_t chunk_grant_ns_ = 25'000;  // that access to a chunk takes; to begin with, what it did on an H200
+  Stalls stalls_{&memory_, &progress_, &intake_, &granted_, &stopwatch_};
 
   TrustedPlan trusted_{this};
   StrictPlan strict_{this};

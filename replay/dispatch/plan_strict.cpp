@@ -168,7 +168,7 @@ bool StrictPlan::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
     executor_.mark_ends();
     tensor.left();
     CUresult result = memory_.mappings.unmap(tensor.base);
-    if (result == CUDA_SUCCESS) result = executor_.map_and_look(tensor.base, chunks);
+    if (result == CUDA_SUCCESS) result = executor_.stalls_.map(tensor.base, chunks);
     if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be mapped";
     if (result != CUDA_SUCCESS) return false;
   }
@@ -249,7 +249,7 @@ void StrictPlan::begin_arrival(Instance instance, ResidentTensor& tensor) noexce
 bool StrictPlan::advance_arrivals() noexcept {
   bool progress = false;
   bool granted = false;
-  uint64_t slice = PlanExecutor::kMapSlice;
+  uint64_t slice = Stalls::kMapSlice;
   for (size_t i = 0; i < arrivals_.size() && executor_.failure_ == nullptr;) {
     const ReloadUnderWay arrival = arrivals_[i];
     ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[arrival.instance.vertex].tensor);
@@ -264,7 +264,7 @@ bool StrictPlan::advance_arrivals() noexcept {
       continue;
     }
     if (result == CUDA_SUCCESS && !mapping.accessible && !granted) {
-      result = executor_.grant_some(tensor.base);
+      result = executor_.stalls_.grant_some(tensor.base);
       progress = granted = true;
     }
     if (result == CUDA_SUCCESS && !mapping.accessible) {

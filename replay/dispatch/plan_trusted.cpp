@@ -104,7 +104,7 @@ bool TrustedPlan::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
   }
   tensor.left();
   CUresult result = memory_.mappings.unmap(tensor.base);
-  if (result == CUDA_SUCCESS) result = executor_.map_and_look(tensor.base, chunks);
+  if (result == CUDA_SUCCESS) result = executor_.stalls_.map(tensor.base, chunks);
   if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be mapped to its next chunks";
   return result == CUDA_SUCCESS;
 }
@@ -146,7 +146,7 @@ bool TrustedPlan::issue_drop(Instance instance) noexcept {
   executor_.issuer_.enter_context(command.context);
   const LaneIndex lane = lane_of_repeat(command);
   if (lane == kNoLane) return false;
-  executor_.hold(lane, executor_.awaited_elsewhere(instance, lane));
+  executor_.stalls_.hold(lane, executor_.awaited_elsewhere(instance, lane));
   CUresult result = executor_.wait_for_predecessors(instance, lane);
   LaneUse use;
   if (result == CUDA_SUCCESS && !executor_.repeats_.drop(tensor, lane, &result, &use)) return false;
@@ -158,7 +158,7 @@ bool TrustedPlan::issue_drop(Instance instance) noexcept {
   if (use.lane != lane) {  // its bytes are kept for now, and what follows waits for that
     LaneUses copied;
     copied.add(use.lane, use.position);
-    executor_.held_.add(executor_.next_on(lane), copied);
+    executor_.stalls_.hold_next(lane, copied);
   }
   return true;
 }
@@ -171,14 +171,14 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   const LaneIndex lane = lane_of_repeat(command);
   if (lane == kNoLane) return false;
   if (!executor_.repeats_.has_room(repeat)) return false;
-  executor_.hold(lane, executor_.awaited_elsewhere(instance, lane));
+  executor_.stalls_.hold(lane, executor_.awaited_elsewhere(instance, lane));
   if (executor_.wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
     executor_.failure_ = "the driver refused to order two streams";
     return false;
   }
   if (!place(instance.vertex, lane)) return false;
   executor_.compute_lane_ = lane;
-  executor_.look_before_issue();
+  executor_.stalls_.look_before_issue();
   CUresult result = CUDA_SUCCESS;
   LaneUse use;
   const uint64_t id = executor_.activity_id(instance);
@@ -196,7 +196,7 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   } else {
     progress_.issued(instance, use);
   }
-  executor_.look_behind_issue();
+  executor_.stalls_.look_behind_issue();
   return true;
 }
 

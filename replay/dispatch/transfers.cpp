@@ -1,4 +1,4 @@
-// The plan executor's transfers, offloads and reloads: when they go, their copies, and mapping in pieces.
+// The plan executor's transfers, offloads and reloads: when they go, and their copies.
 #include <algorithm>
 
 #include "preload/base/log.h"
@@ -13,10 +13,23 @@ constexpr uint64_t kTransferDry = 1;    // so few that issuing a copy which wait
 // Copies with the driver go in their order, however urgent one is that becomes ready behind them. Those that wait there
 // for the first need to last only until the dispatcher looks again.
 constexpr uint64_t kTransferAhead = 2'000'000;  // ns
-// Access is granted to so many chunks that it takes about this long: copies and ops that the driver has last meanwhile.
-constexpr uint64_t kGrantSlice = 500'000;  // ns
 
 }  // namespace
+
+// Work on other lanes that the vertex will be told to wait for.
+LaneUses PlanExecutor::awaited_elsewhere(Instance instance, LaneIndex lane) const noexcept {
+  LaneUses uses;
+  const auto add = [&](LaneUse use) {
+    if (memory_.lanes.awaits(lane, use)) uses.add(use.lane, use.position);
+  };
+  for (const Edge& edge : plan_index_->waits[instance.vertex]) {
+    if (instance.iteration < progress_.first() + edge.distance) continue;
+    add(progress_.use({instance.iteration - edge.distance, edge.vertex}));
+  }
+  const std::vector<uint64_t>& fence = safety_->fence();
+  for (size_t other = 0; other < fence.size(); ++other) add({static_cast<LaneIndex>(other), fence[other]});
+  return uses;
+}
 
 LaneUses PlanExecutor::transfers_before(Instance instance) const noexcept {
   LaneUses uses;
@@ -42,33 +55,6 @@ CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) 
     const CUresult result = memory_.lanes.wait_on(lane, use);
     if (result != CUDA_SUCCESS) return result;
   }
-  return CUDA_SUCCESS;
-}
-
-// What Mappings::map() does, in pieces, so that it shows when the device comes to its end meanwhile.
-CUresult PlanExecutor::map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
-  look_before_issue();
-  CUresult result = memory_.mappings.begin(base, chunks);
-  for (uint64_t mapped = 0; result == CUDA_SUCCESS && mapped < chunks.size(); mapped += kMapSlice) {
-    result = memory_.mappings.extend(base, kMapSlice);
-    look_before_issue();
-  }
-  while (result == CUDA_SUCCESS && !memory_.mappings.find(base)->accessible) {
-    result = grant_some(base);
-    look_before_issue();
-  }
-  return result;
-}
-
-// The driver takes its time for each chunk, of which a large tensor has hundreds.
-CUresult PlanExecutor::grant_some(CUdeviceptr base) noexcept {
-  const Mapping& mapping = *memory_.mappings.find(base);
-  const uint64_t before = mapping.granted;
-  const uint64_t begun_ns = RunLogWriter::now_ns();
-  const CUresult result = memory_.mappings.grant(base, std::max<uint64_t>(kGrantSlice / chunk_grant_ns_, 1));
-  if (result != CUDA_SUCCESS) return result;
-  const uint64_t count = std::max<uint64_t>(mapping.granted - before, 1);
-  chunk_grant_ns_ = std::max<uint64_t>((RunLogWriter::now_ns() - begun_ns) / count, 1);
   return CUDA_SUCCESS;
 }
 
