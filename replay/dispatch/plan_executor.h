@@ -10,8 +10,10 @@
 
 #include "replay/dispatch/activation.h"
 #include "replay/dispatch/on_demand.h"
+#include "replay/dispatch/plan_in_force.h"
 #include "replay/dispatch/plan_safety.h"
 #include "replay/dispatch/repeats.h"
+#include "replay/dispatch/transfers.h"
 #include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
@@ -28,9 +30,11 @@ class PlanExecutor {
         memory_(*memory),
         issuer_(*issuer),
         activation_(shared, memory, pager),
-        repeats_(shared, memory, pager, &activation_, examiner) {}
+        repeats_(shared, memory, pager, &activation_, examiner) {
+    plan_.safety = &safeties_.trusted;
+  }
 
-  bool active() const noexcept { return active_; }
+  bool active() const noexcept { return plan_.active; }
   // Brings the persistent tensors to the start state of the entry's plan and begins with its iteration. On failure the
   // entries that follow are performed on demand.
   void activate(const LogEntry& entry) noexcept;
@@ -40,8 +44,9 @@ class PlanExecutor {
   // A call that was not taken in yet waits for work on the device, whose end wakes nobody.
   // How long an op is held has to be seen.
   bool idle() const noexcept {
-    return !intake_.behind() && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
-           !safety_->any_arriving() && departures_.empty() && !repeats_.unchecked() && !stalls_.any_held();
+    return !intake_.behind() && progress_.unissued_submitted() == 0 && ordered_.entries.empty() &&
+           !transfers_.ready() && !plan_.safety->any_arriving() && !transfers_.any_departing() &&
+           !repeats_.unchecked() && !stalls_.any_held();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
@@ -57,33 +62,15 @@ class PlanExecutor {
   Taken take_planned(LogEntry& entry) noexcept;
   void end_iteration(uint64_t iteration) noexcept;
   bool perform_ordered() noexcept;
-  void perform_handover(const LogEntry& entry) noexcept;
   void settle_handovers() noexcept;
 
   bool issue_all() noexcept;
   void mark_if_waited_for(Instance instance, LaneIndex lane) noexcept;
   void mark_ends() noexcept;
-  bool issue_transfers(LaneKind kind) noexcept;
   bool collect_granted() noexcept;
   void issue_op(Instance instance) noexcept;
-  void issue_transfer(Instance instance) noexcept;
-  bool far_enough_ahead(LaneIndex lane) noexcept;
-  bool on_its_way(Instance instance) const noexcept;
-  CUresult copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                        DigestCheck* comparison = nullptr) noexcept;
-  CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                    DigestCheck* comparison) noexcept;
-  void transfer_failed(Instance instance, CUresult result) noexcept;
-  bool compare_instead(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  bool advance_departures() noexcept;
-  void settle_departures() noexcept;
-  void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneUse use) noexcept;
-  LaneUse last_to_host() const noexcept { return {Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued}; }
   bool check_repeats(bool wait) noexcept;
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
-  CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
-  LaneUses transfers_before(Instance instance) const noexcept;
-  bool transfers_complete(Instance instance) const noexcept;
   bool host_order_allows(const LogEntry* entry) noexcept;
 
   // What plan_safety.h has of this.
@@ -91,17 +78,11 @@ class PlanExecutor {
   friend class TrustedPlan;
   friend class StrictPlan;
   uint64_t outstanding_ops() noexcept;
-  void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
-  LaneUses awaited_elsewhere(Instance instance, LaneIndex lane) const noexcept;
 
   bool anything_ready() noexcept;
   bool stuck() noexcept;
   void diverge(const char* why) noexcept;
-  void refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept;
-  void give_up_facts() noexcept;
-  void resume_recording() noexcept;
   void finish_submitted() noexcept;
-  uint64_t activity_id(Instance instance) const noexcept;
 
   Shared& shared_;
   ManagedMemory& memory_;
@@ -111,36 +92,20 @@ class PlanExecutor {
   Progress progress_;
   Stopwatch stopwatch_;
 
-  const PlanIndex* plan_index_ = nullptr;
-  uint32_t plan_number_ = 0;
-  bool active_ = false;
-  std::array<int, kMostPlans> refusals_{};  // by plan, in a row
-  bool closing_ = false;                    // diverging: finish what was submitted, begin nothing else
-  std::string repeat_failure_;              // what failure_ points to where a repeat was not like the first launch
-  const char* failure_ = nullptr;           // a driver call failed: why to diverge
+  PlanInForce plan_;
   Intake intake_;
-  bool transfers_ready_ = false;               // a transfer is ready, but its lane is full
-  LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op
-  std::deque<LogEntry*> ordered_;              // events, handovers: performed when all entries before are issued
-  bool barrier_ = false;                    // no entry behind the last of `ordered_` is taken in before it is performed
+  struct Ordered {
+    std::deque<LogEntry*> entries;  // events, handovers: performed when all entries before are issued
+    bool barrier = false;           // no entry behind the last is taken in before that is performed
+  } ordered_;
   std::vector<GrantedOp> granted_;          // being issued by program threads
   std::vector<const LogEntry*> host_work_;  // entries that touch host memory and are not issued
-  uint64_t polls_seen_ = 0;
-
-  // Offloads whose bytes may be on the host already: compared, then copied where they are not.
-  struct DepartureUnderWay {
-    Instance instance;
-    DigestCheck comparison;
-    std::vector<ChunkIndex> chunks;
-  };
-  std::vector<DepartureUnderWay> departures_;
-  std::array<std::vector<Instance>, 2> sent_;  // transfers by direction that may not be done, oldest first
-
   Stalls stalls_{&memory_, &progress_, &intake_, &granted_, &stopwatch_};
-
-  TrustedPlan trusted_{this};
-  StrictPlan strict_{this};
-  PlanSafety* safety_ = &trusted_;  // of the plan in force
+  Transfers transfers_{&shared_, &memory_, &activation_, &progress_, &stopwatch_, &plan_};
+  struct Safeties {
+    TrustedPlan trusted;
+    StrictPlan strict;
+  } safeties_{TrustedPlan(this), StrictPlan(this)};
 };
 
 }  // namespace reprise::replay

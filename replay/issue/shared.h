@@ -72,6 +72,7 @@ struct PlanBoard {
   // The plans that `activate` entries mean, by number. Each is set once by the session, before the first that means it.
   std::array<std::atomic<const PlanIndex*>, kMostPlans> plans{};
   std::array<std::atomic<bool>, kMostPlans> plan_unusable{};  // by plan: activation is impossible for good
+  std::array<int, kMostPlans> refusals{};                     // by plan: how often it was in a row; the dispatcher's
   // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
   // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};

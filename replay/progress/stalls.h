@@ -20,8 +20,9 @@ namespace reprise::replay {
 
 // Which entries of the log the plan executor has taken in.
 struct Intake {
-  uint64_t next = 0;       // log position of the next one
-  uint64_t seen_tail = 0;  // end of the log when step() looked
+  uint64_t next = 0;        // log position of the next one
+  uint64_t seen_tail = 0;   // end of the log when step() looked
+  uint64_t polls_seen = 0;  // ... and so often the program had asked in vain
   bool behind() const noexcept { return next != seen_tail; }
 };
 
