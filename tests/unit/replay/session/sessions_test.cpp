@@ -40,7 +40,6 @@ class ManagedProgram {
     config_.safety = safety;
     config_.host_memory.bytes = 256 << 20;
     config_.host_memory.fraction = 0;
-    driver->devices[context_] = device;
     open();
   }
 
@@ -141,6 +140,7 @@ class SessionsTest : public ::testing::Test {
   SessionsTest() {
     driver_.capacity = uint64_t{8} << 30;
     driver_.runs_when_asked = true;
+    driver_.devices[reinterpret_cast<CUcontext>(uint64_t{0xd0})] = 1;
   }
   ~SessionsTest() override { EXPECT_EQ(driver_.violations, std::vector<std::string>{}); }
 
