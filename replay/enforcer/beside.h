@@ -1,5 +1,5 @@
 // Device memory that the program holds around what is managed: calls that make some or give some back, and what it
-// counts for (decision 0061). Caller: the enforcer, around such calls; at the end of the run for the report.
+// counts for (decision 0061). Caller: the enforcer, around such calls.
 #pragma once
 #include <cuda.h>
 

@@ -44,7 +44,6 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   }
   ended_ = std::exchange(session_, nullptr);
   session_ = std::make_unique<Session>(config_, recorder_, &common_, &account_, ended_.get());
-  last_.store(session_.get(), std::memory_order_release);
   if (const CUresult result = session_->open(context, device); result != CUDA_SUCCESS) {
     report_.not_opened(*session_, result, is_first);
     state_.store(State::off, std::memory_order_release);
@@ -52,6 +51,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   }
   if (is_first) report_.opened(*session_);
   session_->begin_to_plan();
+  last_.store(session_.get(), std::memory_order_release);
   state_.store(State::open, std::memory_order_release);
   return true;
 }

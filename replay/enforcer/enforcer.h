@@ -90,7 +90,7 @@ class Enforcer final : public Handler {
   std::mutex open_mutex_;
   std::unique_ptr<Session> session_;     // of the context that was managed last
   std::unique_ptr<Session> ended_;       // of the one before, which a thread may still be asking
-  std::atomic<Session*> last_{nullptr};  // session_, for threads without the lock
+  std::atomic<Session*> last_{nullptr};  // that managed memory, for threads without the lock
   std::atomic<State> state_{State::closed};
 };
 
