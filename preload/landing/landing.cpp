@@ -22,6 +22,13 @@ void nap(long nanoseconds) {
 
 }  // namespace
 
+// What was given up may still land there.
+Landing::~Landing() {
+  if (memory_ == nullptr || given_up_) return;
+  driver().cuMemHostUnregister(memory_);
+  std::free(memory_);
+}
+
 uint64_t Landing::now_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -11,6 +11,9 @@ namespace reprise {
 class Landing {
  public:
   explicit Landing(uint64_t bytes) noexcept : bytes_(bytes) {}
+  ~Landing();
+  Landing(const Landing&) = delete;
+  Landing& operator=(const Landing&) = delete;
 
   // Only one thread has it; until it is released, its driver calls belong to no stream capture that another one opens.
   // Waits at most until `deadline_ns`; false, too, while a read that was given up is not done.

@@ -1,5 +1,5 @@
 // What a program that is recorded takes of the device, with what it holds beside the tensors that a plan can move:
-// plans leave room for that, and a percentage is of both. By the rule that runs use (replay/issue/held_memory.h).
+// plans leave room for that, and a percentage is of both. By the rule that runs use (replay/issue/account.h).
 // Caller: the forwarder, from all threads.
 #pragma once
 #include <cuda.h>

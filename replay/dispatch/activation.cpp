@@ -15,9 +15,14 @@ const char* error_name(CUresult result) noexcept {
 
 }  // namespace
 
-bool Activation::fail(std::string* why, const char* what, CUresult result) noexcept {
-  *why = std::string(what) + " (" + error_name(result) + ")";
-  short_of_memory_ = result == CUDA_ERROR_OUT_OF_MEMORY;
+bool Refusal::by_driver(const char* what, CUresult result) noexcept {
+  why = std::string(what) + " (" + error_name(result) + ")";
+  short_of_memory = result == CUDA_ERROR_OUT_OF_MEMORY;
+  return false;
+}
+
+bool Refusal::device_failed() noexcept {
+  why = "the device failed";
   return false;
 }
 
@@ -35,12 +40,8 @@ bool Activation::settle() noexcept {
   return true;
 }
 
-bool Activation::enter(const PlanIndex* plan_index, const Command& cast, std::string* why) noexcept {
-  short_of_memory_ = false;
-  if (!settle()) {
-    *why = "the device failed";
-    return false;
-  }
+bool Activation::enter(const PlanIndex* plan_index, const Command& cast, Refusal* why) noexcept {
+  if (!settle()) return why->device_failed();
   if (plan_index != plan_index_) change_to(plan_index);
   if (plan_index->as_trusted) memory_.safety = memory_.safety_of_audited.get();
   const bool entered = bind_persistent(cast, why) && hold_blocks(why) && make_chunks(why) && vacate(why) &&
@@ -61,7 +62,7 @@ void Activation::change_to(const PlanIndex* plan_index) noexcept {
   slot_reads_.assign(slots_.size(), LaneUse{});
 }
 
-bool Activation::bind_persistent(const Command& cast, std::string* why) noexcept {
+bool Activation::bind_persistent(const Command& cast, Refusal* why) noexcept {
   const plan::Plan& plan = plan_index_->plan;
   tensors_.assign(plan.tensors.size(), nullptr);
   freed_after_.assign(plan.tensors.size(), LaneUses{});
@@ -77,14 +78,14 @@ bool Activation::bind_persistent(const Command& cast, std::string* why) noexcept
     tensors_[t] = live;
     live->alias(plan_index_->aliased[t]);
   }
-  if (!same) *why = "the live allocations are not those of the plan";
+  if (!same) why->why = "the live allocations are not those of the plan";
   return same;
 }
 
 // Small tensors do not move while a plan is in force: the blocks of those that live on, and the plan's own region for
 // the others, are there from its beginning to its end. What the region of a plan before had more goes: no tensor of
 // the region is alive where a plan begins (PlanFollower).
-bool Activation::hold_blocks(std::string* why) noexcept {
+bool Activation::hold_blocks(Refusal* why) noexcept {
   const uint64_t region = plan_index_->slab_bytes / shared_.chunk_bytes;
   for (uint64_t i = region; i < memory_.plan_blocks; ++i) {
     pager_.forget_block(plan_index_->zone.base + i * shared_.chunk_bytes);
@@ -92,13 +93,11 @@ bool Activation::hold_blocks(std::string* why) noexcept {
   for (uint64_t i = 0; i < region; ++i) memory_.blocks.at(plan_index_->zone.base + i * shared_.chunk_bytes);
   memory_.plan_blocks = region;
   const CUresult result = pager_.bring_blocks_in();
-  if (result != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", result);
+  if (result != CUDA_SUCCESS) return why->by_driver("no room could be made for small tensors", result);
   memory_.blocks.for_each([&](const SlabBlock& block) {
     for (const ChunkIndex chunk : memory_.mappings.find(block.base)->chunks) memory_.chunks[chunk].reserved = true;
   });
-  if (settle()) return true;
-  *why = "the device failed";
-  return false;
+  return settle() || why->device_failed();
 }
 
 // They move again, and what the plan's ops have done to them counts as writing.
@@ -113,7 +112,7 @@ void Activation::let_go_of_blocks() noexcept {
 
 // A physical chunk for each of the plan's. The plan's chunk numbers are only names: a chunk that holds a persistent
 // tensor's bytes gets the name with which these bytes can stay in place.
-bool Activation::make_chunks(std::string* why) noexcept {
+bool Activation::make_chunks(Refusal* why) noexcept {
   const plan::Plan& plan = plan_index_->plan;
   ChunkPool& pool = memory_.chunks;
   if (chunks_.empty()) {
@@ -142,7 +141,7 @@ bool Activation::make_chunks(std::string* why) noexcept {
           what, sizeof what, "the plan needs %llu chunks, and small tensors hold %llu of the %llu that there are",
           static_cast<unsigned long long>(plan.chunk_count), static_cast<unsigned long long>(memory_.blocks.size()),
           static_cast<unsigned long long>(pool.limit()));
-      return fail(why, what, result);
+      return why->by_driver(what, result);
     }
     pool.give_back(chunk);
   }
@@ -189,7 +188,7 @@ bool Activation::in_place(uint32_t index) noexcept {
 
 // Persistent tensors that are not where the plan starts are offloaded; those that stay get the host copy that the plan
 // counts on, where it says so.
-bool Activation::vacate(std::string* why) noexcept {
+bool Activation::vacate(Refusal* why) noexcept {
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
     const plan::Tensor& wanted = plan_index_->plan.tensors[t];
     ResidentTensor& tensor = *tensors_[t];
@@ -200,11 +199,9 @@ bool Activation::vacate(std::string* why) noexcept {
     } else if (wanted.clean_at_start && tensor.needs_copy()) {
       result = memory_.safety->make_clean(tensor, *home(t));
     }
-    if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to the host", result);
+    if (result != CUDA_SUCCESS) return why->by_driver("a tensor could not be copied to the host", result);
   }
-  if (settle()) return true;
-  *why = "the device failed";
-  return false;
+  return settle() || why->device_failed();
 }
 
 bool Activation::ensure_kept_slot(size_t index) noexcept {
@@ -213,14 +210,14 @@ bool Activation::ensure_kept_slot(size_t index) noexcept {
   return memory_.host.allocate(plan_index_->plan.tensors[index].size, &slots_[index]);
 }
 
-bool Activation::make_slots(std::string* why) noexcept {
+bool Activation::make_slots(Refusal* why) noexcept {
   for (size_t t = 0; t < slots_.size(); ++t) {
     if (!plan_index_->offloaded[t]) continue;
     const bool have = t < plan_index_->persistent_count ? ensure_slot(memory_, *tensors_[t]) : ensure_kept_slot(t);
     if (have) continue;
-    *why =
+    why->why =
         "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
-    short_of_memory_ = true;
+    why->short_of_memory = true;
     return false;
   }
   return true;
@@ -237,7 +234,7 @@ bool Activation::may_stay_mapped(uint32_t index) const noexcept {
   return index < plan_index_->persistent_count ? tensors_[index]->is_resident() : plan_index_->keeps_mapping[index];
 }
 
-bool Activation::map_homes(std::string* why) noexcept {
+bool Activation::map_homes(Refusal* why) noexcept {
   const uint64_t chunk_bytes = shared_.chunk_bytes;
   // A mapping that is right already is kept. All wrong ones are unmapped before any is mapped.
   for (const bool map : {false, true}) {
@@ -251,13 +248,13 @@ bool Activation::map_homes(std::string* why) noexcept {
       CUresult result = memory_.mappings.make_room(base, chunks->size() * chunk_bytes);
       if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
       if (result == CUDA_SUCCESS && map && stays) result = memory_.mappings.map(base, *chunks);
-      if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
+      if (result != CUDA_SUCCESS) return why->by_driver("a tensor's home could not be mapped", result);
     }
   }
   return true;
 }
 
-bool Activation::load(std::string* why) noexcept {
+bool Activation::load(Refusal* why) noexcept {
   std::vector<uint32_t> loaded;
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
     const plan::Tensor& wanted = plan_index_->plan.tensors[t];
@@ -266,18 +263,15 @@ bool Activation::load(std::string* why) noexcept {
     LaneUse done;
     if (tensor.host_valid()) {
       const CUresult result = copy_in(memory_, tensor, *home(t), LaneUses{}, &done);
-      if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
+      if (result != CUDA_SUCCESS) return why->by_driver("a tensor could not be copied to its home", result);
     }
     loaded.push_back(t);
   }
-  if (!settle()) {
-    *why = "the device failed";
-    return false;
-  }
+  if (!settle()) return why->device_failed();
   for (const uint32_t t : loaded) {
     ResidentTensor& tensor = *tensors_[t];
     const CUresult result = memory_.safety->begin_at_home(tensor, *home(t));
-    if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
+    if (result != CUDA_SUCCESS) return why->by_driver("a tensor's home could not be mapped", result);
     for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
   return true;
@@ -303,17 +297,11 @@ void Activation::exit() noexcept {
   });
 }
 
-void Activation::forget_late_freed() noexcept {
-  for (uint32_t t = plan_index_->persistent_count; t < tensors_.size(); ++t) {
-    if (tensors_[t] == nullptr || !tensors_[t]->is_freed_late()) continue;
-    pager_.forget(*tensors_[t]);
-    tensors_[t] = nullptr;
-  }
-}
-
-void Activation::forget_handovers() noexcept {
-  for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
-    if (tensors_[t] == nullptr || !tensors_[t]->in_handover()) continue;
+void Activation::forget_freed() noexcept {
+  for (uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (tensors_[t] == nullptr) continue;
+    const bool freed = t < plan_index_->persistent_count ? tensors_[t]->in_handover() : tensors_[t]->is_freed_late();
+    if (!freed) continue;
     pager_.forget(*tensors_[t]);
     tensors_[t] = nullptr;
   }

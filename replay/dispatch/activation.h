@@ -13,6 +13,14 @@
 
 namespace reprise::replay {
 
+// Why a plan could not be entered.
+struct Refusal {
+  std::string why;
+  bool short_of_memory = false;  // with more of it, of the device or the host, it might be
+  bool by_driver(const char* what, CUresult result) noexcept;
+  bool device_failed() noexcept;
+};
+
 class Activation {
  public:
   Activation(Shared* shared, ManagedMemory* memory, Pager* pager) noexcept
@@ -21,16 +29,13 @@ class Activation {
   // All earlier entries of the log are issued. On success the device is idle and in the plan's start state; on failure
   // the on-demand mode can go on, and *why says what is missing. The command's payload are the addresses of what stands
   // for the persistent tensors.
-  bool enter(const PlanIndex* plan_index, const Command& cast, std::string* why) noexcept;
-  // After enter() failed: with more memory, of the device or the host, it might not have.
-  bool short_of_memory() const noexcept { return short_of_memory_; }
+  bool enter(const PlanIndex* plan_index, const Command& cast, Refusal* why) noexcept;
   // Waits for the device and leaves the memory as the pager expects it.
   void exit() noexcept;
 
-  // After exit(): forgets the tensors in handover, which the program has freed and not allocated anew.
-  void forget_handovers() noexcept;
-  // ... and those that the program has freed and the plan has kept.
-  void forget_late_freed() noexcept;
+  // After exit(): forgets the tensors that the program has freed, in handover and not allocated anew, or kept by the
+  // plan.
+  void forget_freed() noexcept;
 
   // The live object of a plan tensor: persistent ones always, transient ones between allocate and release.
   ResidentTensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
@@ -47,27 +52,25 @@ class Activation {
  private:
   bool settle() noexcept;
   void change_to(const PlanIndex* plan_index) noexcept;
-  bool bind_persistent(const Command& cast, std::string* why) noexcept;
-  bool make_chunks(std::string* why) noexcept;
+  bool bind_persistent(const Command& cast, Refusal* why) noexcept;
+  bool make_chunks(Refusal* why) noexcept;
   void assign_current_chunks() noexcept;
-  bool hold_blocks(std::string* why) noexcept;
+  bool hold_blocks(Refusal* why) noexcept;
   void let_go_of_blocks() noexcept;
-  bool vacate(std::string* why) noexcept;
-  bool map_homes(std::string* why) noexcept;
+  bool vacate(Refusal* why) noexcept;
+  bool map_homes(Refusal* why) noexcept;
   bool ensure_kept_slot(size_t index) noexcept;
-  bool make_slots(std::string* why) noexcept;
-  bool load(std::string* why) noexcept;
+  bool make_slots(Refusal* why) noexcept;
+  bool load(Refusal* why) noexcept;
   bool may_stay_mapped(uint32_t index) const noexcept;
   CUdeviceptr base_of(uint32_t index) const noexcept;
   bool in_place(uint32_t index) noexcept;
   const std::vector<ChunkIndex>* home(uint32_t index) const noexcept;
-  bool fail(std::string* why, const char* what, CUresult result) noexcept;
 
   Shared& shared_;
   ManagedMemory& memory_;
   Pager& pager_;
   const PlanIndex* plan_index_ = nullptr;
-  bool short_of_memory_ = false;
   std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations of the same plan
   std::vector<std::vector<ChunkIndex>> placements_;
   std::vector<ResidentTensor*> tensors_;  // by plan tensor

@@ -15,7 +15,6 @@
 #include "preload/footprint/chunk_size.h"
 #include "preload/measure/own_link.h"
 #include "replay/base/threads.h"
-#include "replay/issue/held_memory.h"
 #include "replay/memory/safety/choose.h"
 
 namespace reprise::replay {
@@ -71,7 +70,7 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   properties.location.id = shared_.device;
   size_t granularity = 0;
   CUresult result = driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  const BudgetRule rule = budget_of(shared_);
+  const BudgetRule rule = shared_.account.rule();
   const uint64_t chunk_bytes = chunk_bytes_of(rule, granularity, shared_.strict);
   if (result == CUDA_SUCCESS) {
     result = reserve_arena(chunk_bytes, &shared_.arena_all);
@@ -79,7 +78,7 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   }
   if (result == CUDA_SUCCESS) result = memory_.lanes.open(shared_.context);
   if (result != CUDA_SUCCESS) return result;
-  memory_.lanes.watch_captures(&shared_.captures);
+  memory_.lanes.watch_captures(&shared_.common.captures);
   shared_.chunk_bytes = chunk_bytes;
   shared_.granularity = granularity;
   shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, chunk_bytes);
@@ -92,7 +91,7 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   memory_.chunks.open(shared_.device, chunk_bytes);
   memory_.blocks.open(chunk_bytes);
   memory_.mappings.open(&memory_.chunks, &memory_.lanes, shared_.device);
-  memory_.mappings.allow_peers(shared_.peers[static_cast<size_t>(shared_.device)].load());
+  memory_.mappings.allow_peers(shared_.common.peers[static_cast<size_t>(shared_.device)].load());
   size_t total = 0;
   if (shared_.strict) result = driver().cuDeviceTotalMem(&total, shared_.device);
   if (result == CUDA_SUCCESS) result = choose_safety(&memory_, shared_.strict, total / chunk_bytes);
@@ -102,10 +101,10 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   pager_.hooks.user = this;
   pager_.hooks.before_shrink = &Dispatcher::look_at_peak;
   Counters& counters = shared_.counters;
-  memory_.outside.open(held, counters.given_bytes.load() + shared_.graphs.bytes());
+  memory_.outside.open(held, counters.given_bytes.load() + shared_.account.graphs.bytes());
   counters.outside_bytes.store(held);
-  shared_.around.hold(held);
-  memory_.chunks.share(rule.bytes != 0 ? rule.bytes : UINT64_MAX, &shared_.around);
+  shared_.account.around.hold(held);
+  memory_.chunks.share(rule.bytes != 0 ? rule.bytes : UINT64_MAX, &shared_.account.around);
   const bool room = rule.bytes == 0 || held + chunk_bytes <= rule.bytes;  // to measure with
   // It makes a chunk to see whether NVML's figure is ours: now, as later there may be no room for one within the
   // budget.
@@ -133,7 +132,7 @@ void Dispatcher::say_short_of_addresses() noexcept {
 // has changed. What of managed memory is on the device changes as kernels touch it.
 bool Dispatcher::is_to_look() noexcept {
   if (memory_.chunks.bytes() != measured_at_bytes_ || shared_.counters.look_again.load()) return true;
-  if (shared_.beside.of(shared_.device).figures(BesideKind::managed).count == 0) return false;
+  if (shared_.common.beside.of(shared_.device).figures(BesideKind::managed).count == 0) return false;
   return RunLogWriter::now_ns() - measured_at_ns_ > kLookAtManagedNs;
 }
 
@@ -144,10 +143,10 @@ void Dispatcher::follow_budget() noexcept {
     memory_.lanes.enter_own();  // the driver answers for the current context's device
     measured_at_bytes_ = memory_.chunks.bytes();
     measured_at_ns_ = RunLogWriter::now_ns();
-    look_around(shared_, memory_);
+    shared_.account.look_around(memory_);
   }
-  uint64_t limit = chunk_limit(budget_of(shared_), shared_.chunk_bytes, shared_.around.bytes(),
-                               peak_beside_outside(shared_, peak_footprint_), pager_.largest_working_set());
+  uint64_t limit = chunk_limit(shared_.account.rule(), shared_.chunk_bytes, shared_.account.around.bytes(),
+                               shared_.account.peak_beside_outside(peak_footprint_), pager_.largest_working_set());
   shared_.counters.budget_chunks.store(limit, std::memory_order_relaxed);
   // What a call cannot do without comes before what the driver may need.
   limit = std::min(limit, std::max(memory_.outside.room() / shared_.chunk_bytes, pager_.largest_working_set()));
@@ -164,12 +163,12 @@ void Dispatcher::rise_with_working_set(void* self, uint64_t) noexcept {
 void Dispatcher::look_at_peak(void* self) noexcept {
   auto& dispatcher = *static_cast<Dispatcher*>(self);
   dispatcher.memory_.lanes.enter_own();
-  look_around(dispatcher.shared_, dispatcher.memory_);
+  dispatcher.shared_.account.look_around(dispatcher.memory_);
 }
 
 void Dispatcher::record_memory() noexcept {
   const uint64_t bytes = memory_.chunks.bytes();
-  raise_peak(shared_, memory_.chunks.take_recent_peak());
+  shared_.account.raise_peak(memory_.chunks.take_recent_peak());
   const uint64_t moved = memory_.traffic.offloaded_bytes + memory_.traffic.reloaded_bytes;
   const bool first_moved = moved > 0 && recorded_moved_bytes_ == 0;
   if (bytes == recorded_bytes_ && !first_moved) return;
@@ -207,7 +206,7 @@ void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
 // open: the plan's turn is later.
 void Dispatcher::activate(LogEntry& entry) noexcept {
   on_demand_.finish_granted();
-  if (on_demand_.has_program_calls() || shared_.captures.load() > 0) {
+  if (on_demand_.has_program_calls() || shared_.common.captures.load() > 0) {
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   } else {
     on_demand_.look_ahead.stop();

@@ -1,5 +1,5 @@
 // The one thread that issues the program's device work. Takes entries from the command log: in order on demand, by the
-// plan while one is in force. Made by the enforcer when the program first allocates.
+// plan while one is in force. Made by the session.
 //
 //     application threads         thread "reprise"                               device
 //                                                                                lane kDigests: of what leaves
@@ -11,7 +11,7 @@
 //        |      '--- Waiter::done, grant; Faults <----'
 //        |
 //        '-> Recorder: trace file -> thread "reprise plan" -> child process `reprise plan` -> plan file -> PlanIndex
-//                                    (PlannerProcess)                                          (Enforcer::take_plan)
+//                                    (PlannerProcess)                                       (PlanSession::take_plan)
 //
 // Lanes are streams: work on one lane completes in order, between lanes the dispatcher orders it with events.
 #pragma once

@@ -7,7 +7,6 @@
 #include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/names.h"
-#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
@@ -101,8 +100,8 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 // Others may have taken it since the driver was asked.
 RoomFigures OnDemandExecutor::room_now() noexcept {
   memory_.lanes.enter_own();  // the driver answers for the current context's device
-  look_around(shared_, memory_);
-  return shared_.room.get();
+  shared_.account.look_around(memory_);
+  return shared_.account.room.get();
 }
 
 void OnDemandExecutor::complain(LogEntry& entry) noexcept {
@@ -135,7 +134,7 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     const std::string name = trace::shown_name(entry.command.name);
     if (full) {
       const RoomFigures room = room_now();
-      shared_.room.write(shared_.run_log);
+      shared_.account.room.write(shared_.run_log);
       log_line(LogLevel::warn,
                "%s needs %s of device memory at once, and can have %s, for the device has no room for more: %s; %s%s",
                name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(),
@@ -191,7 +190,7 @@ void OnDemandExecutor::conclude(LogEntry& entry, CUresult result, LaneUse use) n
 CUresult OnDemandExecutor::issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept {
   CUresult result = issue_counted(entry, lane);
   for (uint64_t refusal = 0; result == CUDA_ERROR_OUT_OF_MEMORY; ++refusal) {
-    if (shared_.captures.load() > 0) break;
+    if (shared_.common.captures.load() > 0) break;
     finish_granted();
     if (!give_more(refusal, true)) break;
     result = issue_counted(entry, lane);
@@ -230,8 +229,9 @@ CUresult OnDemandExecutor::issue(LogEntry& entry, LaneIndex lane) noexcept {
       return self.issuer.issue(self.entry, std::exchange(self.activity_id, 0));
     }
   };
-  const uint64_t sequence = shared_.recording.load(std::memory_order_relaxed) ? entry.command.sequence : 0;
-  if (shared_.captures.load() > 0 || !examiner.wants(entry, shared_.run_log)) return issuer_.issue(entry, sequence);
+  const uint64_t sequence = shared_.common.recording.load(std::memory_order_relaxed) ? entry.command.sequence : 0;
+  if (shared_.common.captures.load() > 0 || !examiner.wants(entry, shared_.run_log))
+    return issuer_.issue(entry, sequence);
   finish_granted();
   Again again{issuer_, entry, sequence};
   return examiner.examine(entry, memory_, lane, {&Again::launch, &again}, shared_.run_log);

@@ -45,6 +45,44 @@ void nap(long nanoseconds) noexcept {
   nanosleep(&time, nullptr);
 }
 
+// The stopwatch may have stopped the source of device times that the recording wants again.
+void resume_recording(Common& common) noexcept {
+  ActivitySource* const activity = common.activity.load(std::memory_order_acquire);
+  if (activity != nullptr && common.recording.load(std::memory_order_relaxed) && !activity->running()) {
+    activity->start();
+  }
+}
+
+// The program goes on without the plan, and every reader of the run is told why.
+void refuse(Shared& shared, uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept {
+  if (short_of_memory) {
+    const Counters& counters = shared.counters;
+    shared.account.room.tell_of_less_than(
+        counters.budget_chunks.load() * shared.chunk_bytes + counters.outside_bytes.load(), shared.run_log);
+  }
+  log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
+  shared.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
+                                 plan);
+  shared.refusal.set(why);
+  shared.refused_for_room.store(short_of_memory, std::memory_order_release);
+  shared.dispatcher_divergences.fetch_add(1, std::memory_order_release);
+  if (for_good) shared.plan_unusable[plan].store(true, std::memory_order_release);
+  resume_recording(shared.common);
+}
+
+// No other plan rests on facts, either.
+void give_up_facts(PlanBoard& plans, uint32_t plan) noexcept {
+  plans.facts_failed.store(true, std::memory_order_release);
+  plans.plan_unusable[plan].store(true, std::memory_order_release);
+}
+
+// The tensor stays where it is with its bytes; only the program's allocation that it stands for changes.
+void perform_handover(const LogEntry& entry, ResidentTensor* tensor) noexcept {
+  if (entry.kind == EntryKind::free) return tensor->hand_over();
+  tensor->taken_over();
+  tensor->allocation = entry.allocation;
+}
+
 }  // namespace
 
 PlanSafety::PlanSafety(PlanExecutor* executor) noexcept
@@ -54,62 +92,41 @@ PlanSafety::PlanSafety(PlanExecutor* executor) noexcept
       activation_(executor->activation_),
       progress_(executor->progress_) {}
 
-// The program goes on without the plan, and every reader of the run is told why.
-void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept {
-  if (short_of_memory) {
-    const Counters& counters = shared_.counters;
-    shared_.room.tell_of_less_than(counters.budget_chunks.load() * shared_.chunk_bytes + counters.outside_bytes.load(),
-                                   shared_.run_log);
-  }
-  log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
-  shared_.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
-                                  plan);
-  shared_.refusal.set(why);
-  shared_.refused_for_room.store(short_of_memory, std::memory_order_release);
-  shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
-  if (for_good) shared_.plan_unusable[plan].store(true, std::memory_order_release);
-  resume_recording();
-}
-
 void PlanExecutor::activate(const LogEntry& entry) noexcept {
   const uint32_t plan = entry.plan;
   const uint64_t iteration = entry.iteration;
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
-  std::string why = "it is gone";
+  Refusal refusal{"it is gone"};
   const uint64_t calls = memory_.mappings.driver_calls();
-  if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &why)) {
-    const bool short_of_memory = plan_index != nullptr && activation_.short_of_memory();
-    const bool for_good = ++refusals_[plan] >= (short_of_memory ? kPatienceForRoom : kPatience);
-    return refuse(plan, why, short_of_memory, for_good);
+  if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &refusal)) {
+    const bool for_good = ++shared_.refusals[plan] >= (refusal.short_of_memory ? kPatienceForRoom : kPatience);
+    return refuse(shared_, plan, refusal.why, refusal.short_of_memory, for_good);
   }
-  refusals_[plan] = 0;
+  shared_.refusals[plan] = 0;
   if (!repeats_.begin(plan_index)) {
     activation_.exit();
     shared_.facts_failed.store(true, std::memory_order_release);
-    return refuse(plan,
+    return refuse(shared_, plan,
                   "it recomputes, and the device cannot compute the digests that guard it: make one with "
                   "--no-recompute",
                   false, true);
   }
   shared_.refusal.set({});
-  if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index, plan);
-  plan_index_ = plan_index;
-  plan_number_ = plan;
+  if (plan_index != plan_.index) stopwatch_.open(&shared_, &memory_, plan_index, plan);
+  plan_.index = plan_index;
+  plan_.number = plan;
   progress_.begin(plan_index, iteration);
-  active_ = true;
-  closing_ = false;
-  failure_ = nullptr;
-  ordered_.clear();
-  barrier_ = false;
+  plan_.active = true;
+  plan_.closing = false;
+  plan_.failure = nullptr;
+  ordered_.entries.clear();
+  ordered_.barrier = false;
   host_work_.clear();
-  safety_ = memory_.safety->aliases() ? static_cast<PlanSafety*>(&trusted_) : &strict_;
-  safety_->begin(plan_index);
-  departures_.clear();
-  for (std::vector<Instance>& sent : sent_) sent.clear();
-  held_.clear();
-  recorded_.clear();
-  next_ = shared_.command_log.head() + 1;  // behind the activate entry
-  looked_ns_ = 0;
+  plan_.safety = memory_.safety->aliases() ? static_cast<PlanSafety*>(&safeties_.trusted) : &safeties_.strict;
+  plan_.safety->begin(plan_index);
+  transfers_.begin();
+  stalls_.begin();
+  intake_.next = shared_.command_log.head() + 1;  // behind the activate entry
   RunLogLine line(run_log::activate::line);
   line.add(run_log::activate::iteration, iteration)
       .add(run_log::activate::plan, uint64_t{plan})
@@ -119,37 +136,32 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
            static_cast<unsigned long long>(iteration));
 }
 
-// No other plan rests on facts, either.
-void PlanExecutor::give_up_facts() noexcept {
-  shared_.facts_failed.store(true, std::memory_order_release);
-  shared_.plan_unusable[plan_number_].store(true, std::memory_order_release);
-}
-
 bool PlanExecutor::step() noexcept {
   memory_.lanes.poll();
   shared_.staging.reclaim(memory_.lanes);
-  look_at_device();
+  stalls_.look();
   bool progress = intake();
-  if (!active_) return true;
+  if (!plan_.active) return true;
   progress |= issue_all();
-  if (failure_ == nullptr && memory_.lanes.fault() != CUDA_SUCCESS) {
+  if (plan_.failure == nullptr && memory_.lanes.fault() != CUDA_SUCCESS) {
     shared_.faults.report(memory_.lanes.fault());
-    failure_ = "the device failed";
+    plan_.failure = "the device failed";
   }
-  if (failure_ == nullptr && !progress && stuck()) failure_ = "the program waits for what the plan holds back";
-  if (failure_ != nullptr) diverge(failure_);
-  return progress || !active_;
+  if (plan_.failure == nullptr && !progress && stuck())
+    plan_.failure = "the program waits for what the plan holds back";
+  if (plan_.failure != nullptr) diverge(plan_.failure);
+  return progress || !plan_.active;
 }
 
 bool PlanExecutor::issue_all() noexcept {
   bool progress = collect_granted();
-  progress |= safety_->advance_arrivals();
-  progress |= advance_departures();
+  progress |= plan_.safety->advance_arrivals();
+  progress |= transfers_.advance_departures();
   progress |= check_repeats(false);
-  progress |= safety_->issue_releases();
-  progress |= issue_transfers(LaneKind::to_host);
-  progress |= issue_transfers(LaneKind::to_device);
-  const bool ops = safety_->issue_ops();
+  progress |= plan_.safety->issue_releases();
+  progress |= transfers_.issue(LaneKind::to_host);
+  progress |= transfers_.issue(LaneKind::to_device);
+  const bool ops = plan_.safety->issue_ops();
   if (!ops) mark_ends();
   progress |= ops;
   progress |= perform_ordered();
@@ -159,7 +171,7 @@ bool PlanExecutor::issue_all() noexcept {
 // A marker costs the host an event and the device a gap between two kernels. Work on other lanes waits for few ops; of
 // the others it is enough to know roughly how far the device has come.
 void PlanExecutor::mark_if_waited_for(Instance instance, LaneIndex lane) noexcept {
-  if (plan_index_->waited_for[instance.vertex] || memory_.lanes.unmarked(lane) >= kUnmarked) memory_.lanes.mark(lane);
+  if (plan_.index->waited_for[instance.vertex] || memory_.lanes.unmarked(lane) >= kUnmarked) memory_.lanes.mark(lane);
 }
 
 // No op can be issued now, or none before a range is mapped, which holds the host up. Where a lane comes to its end,
@@ -175,16 +187,16 @@ void PlanExecutor::mark_ends() noexcept {
 
 bool PlanExecutor::intake() noexcept {
   const uint64_t tail = shared_.command_log.tail();
-  seen_tail_ = tail;
+  intake_.seen_tail = tail;
   bool progress = false;
-  while (next_ < tail && !barrier_) {
-    const Taken taken = take(*shared_.command_log.at(next_));
+  while (intake_.next < tail && !ordered_.barrier) {
+    const Taken taken = take(*shared_.command_log.at(intake_.next));
     if (taken == Taken::later) break;
     if (taken == Taken::diverge) {
       diverge(nullptr);
       return true;
     }
-    ++next_;
+    ++intake_.next;
     progress = true;
   }
   return progress;
@@ -209,25 +221,25 @@ PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
       break;
   }
   // An event record only concerns the work before it. The others also hold back the entries after them.
-  ordered_.push_back(&entry);
-  barrier_ = entry.kind != EntryKind::event_record;
+  ordered_.entries.push_back(&entry);
+  ordered_.barrier = entry.kind != EntryKind::event_record;
   return Taken::yes;
 }
 
 PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   if (!progress_.is_open(entry.iteration) && !progress_.open(entry.iteration)) return Taken::later;
-  const plan::Call& call = plan_index_->plan.calls[entry.call];
+  const plan::Call& call = plan_.index->plan.calls[entry.call];
   if (call.kind == plan::CallKind::free_handover || call.kind == plan::CallKind::allocate_handover) {
     // A handover issues nothing: it takes effect when all that the program called before is issued.
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
-    ordered_.push_back(&entry);
-    if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
+    ordered_.entries.push_back(&entry);
+    if (entry.call == plan_.index->last_call) end_iteration(entry.iteration);
     return Taken::yes;
   }
   if (call.kind == plan::CallKind::late_free) {
     // The plan still needs the bytes: a release of ours ends the tensor.
     if (ResidentTensor* const tensor = activation_.tensor(call.tensor)) tensor->freed_late();
-    if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
+    if (entry.call == plan_.index->last_call) end_iteration(entry.iteration);
     shared_.command_log.done(&entry);
     return Taken::yes;
   }
@@ -236,20 +248,20 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
     CUresult cleared = CUDA_SUCCESS;
     if (!activation_.clear_range(call.tensor, &cleared)) {
-      if (cleared != CUDA_SUCCESS) failure_ = "a range could not be unmapped";
+      if (cleared != CUDA_SUCCESS) plan_.failure = "a range could not be unmapped";
       return Taken::later;
     }
     if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
-    look_before_issue();
+    stalls_.look_before_issue();
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
-  if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
+  if (entry.call == plan_.index->last_call) end_iteration(entry.iteration);
   if (call.kind == plan::CallKind::allocate) {
     shared_.command_log.done(&entry);
   } else {
     progress_.submitted({entry.iteration, call.vertex}, &entry);
-    safety_->submitted({entry.iteration, call.vertex});
+    plan_.safety->submitted({entry.iteration, call.vertex});
   }
   return Taken::yes;
 }
@@ -262,17 +274,17 @@ void PlanExecutor::end_iteration(uint64_t iteration) noexcept {
 
 bool PlanExecutor::perform_ordered() noexcept {
   bool progress = false;
-  while (!ordered_.empty() && ordered_.front()->position == shared_.command_log.settled()) {
-    LogEntry& entry = *ordered_.front();
+  while (!ordered_.entries.empty() && ordered_.entries.front()->position == shared_.command_log.settled()) {
+    LogEntry& entry = *ordered_.entries.front();
     switch (entry.kind) {
       case EntryKind::event_record:
         issuer_.enter_context(entry.command.context);
-        event_recorded(entry);
+        stalls_.event_recorded(entry);
         issuer_.issue_event_record(entry);
         break;
       case EntryKind::event_wait:
         issuer_.enter_context(entry.command.context);
-        hold_for_event(entry);
+        stalls_.hold_for_event(entry);
         issuer_.issue_event_wait(entry);
         break;
       case EntryKind::stream_destroy:
@@ -280,26 +292,18 @@ bool PlanExecutor::perform_ordered() noexcept {
         break;
       case EntryKind::allocate:
       case EntryKind::free:
-        perform_handover(entry);
+        perform_handover(entry, activation_.tensor(plan_.index->plan.calls[entry.call].tensor));
         break;
       default:
         if (entry.waiter != nullptr) entry.waiter->done(CUDA_SUCCESS);
         break;
     }
-    barrier_ = barrier_ && ordered_.size() > 1;
-    ordered_.pop_front();
+    ordered_.barrier = ordered_.barrier && ordered_.entries.size() > 1;
+    ordered_.entries.pop_front();
     shared_.command_log.done(&entry);
     progress = true;
   }
   return progress;
-}
-
-// The tensor stays where it is with its bytes; only the program's allocation that it stands for changes.
-void PlanExecutor::perform_handover(const LogEntry& entry) noexcept {
-  ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.calls[entry.call].tensor);
-  if (entry.kind == EntryKind::free) return tensor->hand_over();
-  tensor->taken_over();
-  tensor->allocation = entry.allocation;
 }
 
 // The plan ends. Where the allocation of a handover was taken in, later work on the tensor may be with the driver
@@ -307,9 +311,9 @@ void PlanExecutor::perform_handover(const LogEntry& entry) noexcept {
 // the tensor goes when that free is performed on demand.
 void PlanExecutor::settle_handovers() noexcept {
   std::vector<std::pair<uint32_t, LogEntry*>> freed;
-  for (LogEntry* entry : ordered_) {
+  for (LogEntry* entry : ordered_.entries) {
     if (entry->kind != EntryKind::free && entry->kind != EntryKind::allocate) continue;
-    const uint32_t tensor = plan_index_->plan.calls[entry->call].tensor;
+    const uint32_t tensor = plan_.index->plan.calls[entry->call].tensor;
     if (entry->kind == EntryKind::free) {
       freed.emplace_back(tensor, entry);
       continue;
@@ -319,10 +323,10 @@ void PlanExecutor::settle_handovers() noexcept {
       shared_.command_log.done(free);
       free = nullptr;
     }
-    perform_handover(*entry);
+    perform_handover(*entry, activation_.tensor(tensor));
     shared_.command_log.done(entry);
   }
-  ordered_.clear();
+  ordered_.entries.clear();
 }
 
 // What repeats have made is what was dropped, or the plan ends. `wait`: for all that was issued.
@@ -336,9 +340,9 @@ bool PlanExecutor::check_repeats(bool wait) noexcept {
   std::string why;
   const bool good = wait ? repeats_.conclude(done, &why) : repeats_.advance(done, &why);
   if (good) return progress;
-  repeat_failure_ = why;
-  if (failure_ == nullptr) failure_ = repeat_failure_.c_str();
-  give_up_facts();
+  plan_.repeat_failure = why;
+  if (plan_.failure == nullptr) plan_.failure = plan_.repeat_failure.c_str();
+  give_up_facts(shared_, plan_.number);
   return true;
 }
 
@@ -353,74 +357,70 @@ bool PlanExecutor::host_order_allows(const LogEntry* entry) noexcept {
   });
 }
 
-uint64_t PlanExecutor::activity_id(Instance instance) const noexcept {
-  return stopwatch_.sampled(instance.iteration) ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
-}
-
 uint64_t PlanExecutor::outstanding_ops() noexcept {
-  const Lane& lane = memory_.lanes[compute_lane_];
-  return compute_lane_ == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
+  const Lane& lane = memory_.lanes[plan_.compute_lane];
+  return plan_.compute_lane == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
 }
 
 void PlanExecutor::issue_op(Instance instance) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   issuer_.enter_context(entry.command.context);
   const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
-  hold(lane, awaited_elsewhere(instance, lane));
-  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS ||
-      safety_->wait_for_fence(instance, lane) != CUDA_SUCCESS) {
-    failure_ = "the driver refused to order two streams";
+  stalls_.hold(lane, transfers_.awaited_elsewhere(instance, lane));
+  if (transfers_.wait_for_predecessors(instance, lane) != CUDA_SUCCESS ||
+      plan_.safety->wait_for_fence(instance, lane) != CUDA_SUCCESS) {
+    plan_.failure = "the driver refused to order two streams";
     return;
   }
-  if (!safety_->place(instance.vertex, lane)) return;
-  compute_lane_ = lane;
-  look_before_issue();
+  if (!plan_.safety->place(instance.vertex, lane)) return;
+  plan_.compute_lane = lane;
+  stalls_.look_before_issue();
   if (entry.program_issues) {
     progress_.taken(instance);
     granted_.push_back({instance, lane});
     shared_.command_log.pass(&entry);
     entry.waiter->grant();
-    return look_behind_issue();
+    return stalls_.look_behind_issue();
   }
-  const CUresult result = issuer_.issue(entry, activity_id(instance));
+  const CUresult result = issuer_.issue(entry, transfers_.activity_id(instance));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    failure_ = "the driver is out of memory for a launch";  // on demand it is issued again, with less of ours
+    plan_.failure = "the driver is out of memory for a launch";  // on demand it is issued again, with less of ours
     return;
   }
   op_issued(instance, lane, result);
-  look_behind_issue();
+  stalls_.look_behind_issue();
 }
 
 void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   const LaneUse use{lane, memory_.lanes.advance(lane)};
   mark_if_waited_for(instance, lane);
-  for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
+  for (const plan::OpAccess& access : plan_.index->plan.calls[entry.call].accesses) {
     ResidentTensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
     tensor->uses.add(use.lane, use.position);
     if ((access.mode & trace::kAccessWrite) != 0) tensor->wrote();
   }
-  safety_->issued(plan_index_->plan.calls[entry.call], use);
+  plan_.safety->issued(plan_.index->plan.calls[entry.call], use);
   std::erase(host_work_, &entry);
-  if (const uint32_t repeat = plan_index_->repeated_by[instance.vertex]; repeat != plan::kNone) {
+  if (const uint32_t repeat = plan_.index->repeated_by[instance.vertex]; repeat != plan::kNone) {
     repeats_.retain(repeat, entry.command);
     if (entry.command.kernel == 0) {
-      failure_ = "a launch that the plan repeats cannot be repeated";
-      give_up_facts();
+      plan_.failure = "a launch that the plan repeats cannot be repeated";
+      give_up_facts(shared_, plan_.number);
     }
   }
   issuer_.refused_launches.answered(entry, result);
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);
-  if (result != CUDA_SUCCESS) failure_ = "a call of the program failed";
+  if (result != CUDA_SUCCESS) plan_.failure = "a call of the program failed";
   shared_.command_log.done(&entry);
 }
 
 bool PlanExecutor::collect_granted() noexcept {
   bool progress = false;
   for (size_t i = 0; i < granted_.size();) {
-    const Granted granted = granted_[i];
+    const GrantedOp granted = granted_[i];
     LogEntry* const entry = progress_.entry(granted.instance);
     if (entry->program_issued.load(std::memory_order_acquire) == 0) {
       ++i;
@@ -434,32 +434,35 @@ bool PlanExecutor::collect_granted() noexcept {
 }
 
 bool PlanExecutor::anything_ready() noexcept {
-  const auto transfer = [&](Instance instance) { return !closing_ || progress_.has_submitted(instance.iteration); };
-  return safety_->any_op_ready() || progress_.find_ready(LaneKind::to_host, transfer) ||
+  const auto transfer = [&](Instance instance) {
+    return !plan_.closing || progress_.has_submitted(instance.iteration);
+  };
+  return plan_.safety->any_op_ready() || progress_.find_ready(LaneKind::to_host, transfer) ||
          progress_.find_ready(LaneKind::to_device, transfer);
 }
 
 // Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
-  if (!granted_.empty() || safety_->any_arriving() || !departures_.empty() || repeats_.unchecked() ||
-      (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
+  if (!granted_.empty() || plan_.safety->any_arriving() || transfers_.any_departing() || repeats_.unchecked() ||
+      (progress_.unissued_submitted() == 0 && ordered_.entries.empty() && intake_.next == shared_.command_log.tail())) {
     return false;
   }
   const uint64_t polls = shared_.counters.polls.load(std::memory_order_relaxed);
-  const bool waits = shared_.command_log.blocked() != 0 || polls != polls_seen_;
-  polls_seen_ = polls;
+  const bool waits = shared_.command_log.blocked() != 0 || polls != intake_.polls_seen;
+  intake_.polls_seen = polls;
   // A program thread appends before it waits; entries that came after this step looked are not held back yet.
-  return waits && shared_.command_log.tail() == seen_tail_ && !anything_ready();
+  return waits && shared_.command_log.tail() == intake_.seen_tail && !anything_ready();
 }
 
 void PlanExecutor::finish_submitted() noexcept {
-  closing_ = true;
-  while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
+  plan_.closing = true;
+  while (plan_.failure == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
     memory_.lanes.poll();
-    look_at_device();
+    stalls_.look();
     if (issue_all()) continue;
-    if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && !safety_->any_arriving() && departures_.empty() &&
-                                                  !repeats_.unchecked() && !anything_ready())) {
+    if (memory_.lanes.fault() != CUDA_SUCCESS ||
+        (granted_.empty() && !plan_.safety->any_arriving() && !transfers_.any_departing() && !repeats_.unchecked() &&
+         !anything_ready())) {
       break;
     }
     nap(20'000);
@@ -475,16 +478,15 @@ void PlanExecutor::diverge(const char* why) noexcept {
   check_repeats(true);
   perform_ordered();
   settle_handovers();
-  safety_->cancel_arrivals();
-  settle_departures();
+  plan_.safety->cancel_arrivals();
+  transfers_.settle_departures();
   activation_.exit();
   repeats_.rebuild();
-  activation_.forget_handovers();
-  activation_.forget_late_freed();
-  active_ = false;
+  activation_.forget_freed();
+  plan_.active = false;
   stopwatch_.end();
-  resume_recording();
-  if (why == nullptr) why = failure_;
+  resume_recording(shared_.common);
+  if (why == nullptr) why = plan_.failure;
   if (why == nullptr) return;
   shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
@@ -495,16 +497,8 @@ void PlanExecutor::diverge(const char* why) noexcept {
   log_line(LogLevel::info, "left the plan: %s", why);
 }
 
-// The stopwatch may have stopped the source of device times that the recording wants again.
-void PlanExecutor::resume_recording() noexcept {
-  ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
-  if (activity != nullptr && shared_.recording.load(std::memory_order_relaxed) && !activity->running()) {
-    activity->start();
-  }
-}
-
 void PlanExecutor::finish() noexcept {
-  if (active_) stopwatch_.end();
+  if (plan_.active) stopwatch_.end();
 }
 
 }  // namespace reprise::replay

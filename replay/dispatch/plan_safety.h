@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "replay/dispatch/activation.h"
-#include "replay/dispatch/progress.h"
 #include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
+#include "replay/progress/progress.h"
 
 namespace reprise::replay {
 

@@ -40,12 +40,12 @@ bool StrictPlan::next_may_go(uint64_t outstanding) noexcept {
   const Instance instance = in_order_.front();
   if (plan_index_->lanes[instance.vertex] == LaneKind::none) return true;
   return can_place(instance.vertex) &&
-         (outstanding <= PlanExecutor::kComputeDry || executor_.transfers_complete(instance));
+         (outstanding <= PlanExecutor::kComputeDry || executor_.transfers_.transfers_complete(instance));
 }
 
 bool StrictPlan::issue_ops() noexcept {
   bool progress = false;
-  while (executor_.failure_ == nullptr) {
+  while (executor_.plan_.failure == nullptr) {
     const uint64_t outstanding = executor_.outstanding_ops();
     if (outstanding >= PlanExecutor::kComputeDepth || !next_may_go(outstanding)) break;
     const Instance instance = in_order_.front();
@@ -142,7 +142,7 @@ bool StrictPlan::take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>
     taken.uses.clear();
     taken.occupant = &tensor;
   }
-  if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be unmapped";
+  if (result != CUDA_SUCCESS) executor_.plan_.failure = "a range could not be unmapped";
   return result == CUDA_SUCCESS;
 }
 
@@ -168,8 +168,8 @@ bool StrictPlan::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
     executor_.mark_ends();
     tensor.left();
     CUresult result = memory_.mappings.unmap(tensor.base);
-    if (result == CUDA_SUCCESS) result = executor_.map_and_look(tensor.base, chunks);
-    if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be mapped";
+    if (result == CUDA_SUCCESS) result = executor_.stalls_.map(tensor.base, chunks);
+    if (result != CUDA_SUCCESS) executor_.plan_.failure = "a range could not be mapped";
     if (result != CUDA_SUCCESS) return false;
   }
   tensor.settle_in();
@@ -198,17 +198,17 @@ void StrictPlan::issue_transfer(Instance instance, ResidentTensor& tensor) noexc
 
 void StrictPlan::depart(Instance instance, ResidentTensor& tensor) noexcept {
   Mapping* const mapping = memory_.mappings.find(tensor.base);
-  if (mapping == nullptr) return executor_.transfer_failed(instance, CUDA_ERROR_INVALID_VALUE);
+  if (mapping == nullptr) return executor_.transfers_.failed(instance, CUDA_ERROR_INVALID_VALUE);
   const std::vector<ChunkIndex> chunks = mapping->chunks;
   mapping->uses.merge(tensor.uses);
   if (!tensor.is_aliased()) executor_.mark_ends();
   CUresult result = tensor.is_aliased() ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
-  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
+  if (result != CUDA_SUCCESS) return executor_.transfers_.failed(instance, result);
   tensor.begin_departure();
-  if (executor_.compare_instead(instance, tensor, chunks)) return;
-  result = executor_.copy_in_time(instance, tensor, chunks);
-  if (result != CUDA_SUCCESS) return executor_.stay(instance, tensor, chunks, result);
-  executor_.departed(instance, tensor, chunks, executor_.last_to_host());
+  if (executor_.transfers_.compare_instead(instance, tensor, chunks)) return;
+  result = executor_.transfers_.copy_in_time(instance, tensor, chunks);
+  if (result != CUDA_SUCCESS) return executor_.transfers_.stay(instance, tensor, chunks, result);
+  executor_.transfers_.departed(instance, tensor, chunks, executor_.transfers_.last_to_host());
 }
 
 void StrictPlan::departed(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneUse use) noexcept {
@@ -233,12 +233,12 @@ void StrictPlan::begin_arrival(Instance instance, ResidentTensor& tensor) noexce
   const bool stays = tensor.is_aliased() && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
   if (!stays) executor_.mark_ends();
   CUresult result = stays ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
-  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
+  if (result != CUDA_SUCCESS) return executor_.transfers_.failed(instance, result);
   tensor.left();
   if (!take_over(tensor, chunks, Lanes::kToDevice)) return;
-  result = executor_.copy_in_time(instance, tensor, chunks);
+  result = executor_.transfers_.copy_in_time(instance, tensor, chunks);
   if (result == CUDA_SUCCESS && !stays) result = memory_.mappings.begin(tensor.base, chunks);
-  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
+  if (result != CUDA_SUCCESS) return executor_.transfers_.failed(instance, result);
   tensor.begin_arrival();
   progress_.taken(instance);
   arrivals_.push_back({instance, {Lanes::kToDevice, memory_.lanes[Lanes::kToDevice].issued}});
@@ -249,8 +249,8 @@ void StrictPlan::begin_arrival(Instance instance, ResidentTensor& tensor) noexce
 bool StrictPlan::advance_arrivals() noexcept {
   bool progress = false;
   bool granted = false;
-  uint64_t slice = PlanExecutor::kMapSlice;
-  for (size_t i = 0; i < arrivals_.size() && executor_.failure_ == nullptr;) {
+  uint64_t slice = Stalls::kMapSlice;
+  for (size_t i = 0; i < arrivals_.size() && executor_.plan_.failure == nullptr;) {
     const ReloadUnderWay arrival = arrivals_[i];
     ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[arrival.instance.vertex].tensor);
     Mapping& mapping = *memory_.mappings.find(tensor.base);
@@ -264,7 +264,7 @@ bool StrictPlan::advance_arrivals() noexcept {
       continue;
     }
     if (result == CUDA_SUCCESS && !mapping.accessible && !granted) {
-      result = executor_.grant_some(tensor.base);
+      result = executor_.stalls_.grant_some(tensor.base);
       progress = granted = true;
     }
     if (result == CUDA_SUCCESS && !mapping.accessible) {
@@ -275,7 +275,7 @@ bool StrictPlan::advance_arrivals() noexcept {
     progress = true;
     if (result != CUDA_SUCCESS) {
       tensor.turn_back();
-      executor_.transfer_failed(arrival.instance, result);
+      executor_.transfers_.failed(arrival.instance, result);
       break;
     }
     tensor.settle_in();

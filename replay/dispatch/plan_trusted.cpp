@@ -27,7 +27,7 @@ void TrustedPlan::release(Instance instance) noexcept {
 
 bool TrustedPlan::issue_ops() noexcept {
   bool progress = false;
-  while (executor_.failure_ == nullptr) {
+  while (executor_.plan_.failure == nullptr) {
     const uint64_t outstanding = executor_.outstanding_ops();
     if (outstanding >= PlanExecutor::kComputeDepth) break;
     const auto allowed = [&](Instance instance) { return executor_.host_order_allows(progress_.entry(instance)); };
@@ -39,7 +39,7 @@ bool TrustedPlan::issue_ops() noexcept {
       return good;
     };
     bool found = progress_.find_ready(LaneKind::compute, [&](Instance instance) {
-      return issue_if(instance, executor_.transfers_complete(instance) && allowed(instance));
+      return issue_if(instance, executor_.transfers_.transfers_complete(instance) && allowed(instance));
     });
     if (!found && outstanding <= PlanExecutor::kComputeDry) {
       found = progress_.find_ready(LaneKind::compute,
@@ -104,8 +104,8 @@ bool TrustedPlan::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
   }
   tensor.left();
   CUresult result = memory_.mappings.unmap(tensor.base);
-  if (result == CUDA_SUCCESS) result = executor_.map_and_look(tensor.base, chunks);
-  if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be mapped to its next chunks";
+  if (result == CUDA_SUCCESS) result = executor_.stalls_.map(tensor.base, chunks);
+  if (result != CUDA_SUCCESS) executor_.plan_.failure = "a range could not be mapped to its next chunks";
   return result == CUDA_SUCCESS;
 }
 
@@ -114,10 +114,10 @@ void TrustedPlan::issue_transfer(Instance instance, ResidentTensor& tensor) noex
   const LaneIndex lane = comes ? Lanes::kToDevice : Lanes::kToHost;
   if (!place(instance.vertex, lane)) return;
   const std::vector<ChunkIndex> none;  // the copy finds the bytes by the tensor's addresses
-  if (!comes && executor_.compare_instead(instance, tensor, none)) return;
-  const CUresult result = executor_.copy_in_time(instance, tensor, none);
-  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
-  if (!comes) return executor_.departed(instance, tensor, none, executor_.last_to_host());
+  if (!comes && executor_.transfers_.compare_instead(instance, tensor, none)) return;
+  const CUresult result = executor_.transfers_.copy_in_time(instance, tensor, none);
+  if (result != CUDA_SUCCESS) return executor_.transfers_.failed(instance, result);
+  if (!comes) return executor_.transfers_.departed(instance, tensor, none, executor_.transfers_.last_to_host());
   tensor.settle_in();
   const LaneUse use{lane, memory_.lanes[lane].issued};
   tensor.uses.add(use.lane, use.position);
@@ -135,7 +135,7 @@ LaneIndex TrustedPlan::lane_of_repeat(const Command& command) noexcept {
     return memory_.lanes.lane_of(command.stream, command.context);
   }
   if (command.context == shared_.context) return Lanes::kDigests;
-  executor_.failure_ = "the stream of a launch that the plan repeats is gone";
+  executor_.plan_.failure = "the stream of a launch that the plan repeats is gone";
   return kNoLane;
 }
 
@@ -146,19 +146,19 @@ bool TrustedPlan::issue_drop(Instance instance) noexcept {
   executor_.issuer_.enter_context(command.context);
   const LaneIndex lane = lane_of_repeat(command);
   if (lane == kNoLane) return false;
-  executor_.hold(lane, executor_.awaited_elsewhere(instance, lane));
-  CUresult result = executor_.wait_for_predecessors(instance, lane);
+  executor_.stalls_.hold(lane, executor_.transfers_.awaited_elsewhere(instance, lane));
+  CUresult result = executor_.transfers_.wait_for_predecessors(instance, lane);
   LaneUse use;
   if (result == CUDA_SUCCESS && !executor_.repeats_.drop(tensor, lane, &result, &use)) return false;
   if (result != CUDA_SUCCESS) {
-    executor_.failure_ = "a tensor could not be dropped";
+    executor_.plan_.failure = "a tensor could not be dropped";
     return false;
   }
   progress_.issued(instance, use);
   if (use.lane != lane) {  // its bytes are kept for now, and what follows waits for that
     LaneUses copied;
     copied.add(use.lane, use.position);
-    executor_.held_.add(executor_.next_on(lane), copied);
+    executor_.stalls_.hold_next(lane, copied);
   }
   return true;
 }
@@ -171,24 +171,24 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   const LaneIndex lane = lane_of_repeat(command);
   if (lane == kNoLane) return false;
   if (!executor_.repeats_.has_room(repeat)) return false;
-  executor_.hold(lane, executor_.awaited_elsewhere(instance, lane));
-  if (executor_.wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
-    executor_.failure_ = "the driver refused to order two streams";
+  executor_.stalls_.hold(lane, executor_.transfers_.awaited_elsewhere(instance, lane));
+  if (executor_.transfers_.wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
+    executor_.plan_.failure = "the driver refused to order two streams";
     return false;
   }
   if (!place(instance.vertex, lane)) return false;
-  executor_.compute_lane_ = lane;
-  executor_.look_before_issue();
+  executor_.plan_.compute_lane = lane;
+  executor_.stalls_.look_before_issue();
   CUresult result = CUDA_SUCCESS;
   LaneUse use;
-  const uint64_t id = executor_.activity_id(instance);
-  ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  const uint64_t id = executor_.transfers_.activity_id(instance);
+  ActivitySource* const activity = id != 0 ? shared_.common.activity.load(std::memory_order_acquire) : nullptr;
   executor_.issuer_.enter_context(command.context);  // placing may have left it
   if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
   const bool waited_for = executor_.repeats_.issue(instance, lane, &result, &use);
   if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
   if (result != CUDA_SUCCESS) {
-    executor_.failure_ = "a launch could not be repeated";
+    executor_.plan_.failure = "a launch could not be repeated";
     return false;
   }
   if (waited_for) {
@@ -196,7 +196,7 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   } else {
     progress_.issued(instance, use);
   }
-  executor_.look_behind_issue();
+  executor_.stalls_.look_behind_issue();
   return true;
 }
 

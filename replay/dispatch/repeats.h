@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "replay/dispatch/activation.h"
-#include "replay/dispatch/progress.h"
 #include "replay/examine/examiner.h"
 #include "replay/issue/shared.h"
+#include "replay/progress/progress.h"
 
 namespace reprise::replay {
 

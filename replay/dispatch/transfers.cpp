@@ -1,9 +1,9 @@
-// The plan executor's transfers, offloads and reloads: when they go, their copies, and mapping in pieces.
+#include "replay/dispatch/transfers.h"
+
 #include <algorithm>
 
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
-#include "replay/dispatch/plan_executor.h"
 
 namespace reprise::replay {
 namespace {
@@ -13,15 +13,32 @@ constexpr uint64_t kTransferDry = 1;    // so few that issuing a copy which wait
 // Copies with the driver go in their order, however urgent one is that becomes ready behind them. Those that wait there
 // for the first need to last only until the dispatcher looks again.
 constexpr uint64_t kTransferAhead = 2'000'000;  // ns
-// Access is granted to so many chunks that it takes about this long: copies and ops that the driver has last meanwhile.
-constexpr uint64_t kGrantSlice = 500'000;  // ns
 
 }  // namespace
 
-LaneUses PlanExecutor::transfers_before(Instance instance) const noexcept {
+void Transfers::begin() noexcept {
+  departures_.clear();
+  for (std::vector<Instance>& sent : sent_) sent.clear();
+}
+
+LaneUses Transfers::awaited_elsewhere(Instance instance, LaneIndex lane) const noexcept {
   LaneUses uses;
-  for (const Edge& edge : plan_index_->waits[instance.vertex]) {
-    if (plan_index_->lanes[edge.vertex] == LaneKind::compute ||
+  const auto add = [&](LaneUse use) {
+    if (memory_.lanes.awaits(lane, use)) uses.add(use.lane, use.position);
+  };
+  for (const Edge& edge : plan_.index->waits[instance.vertex]) {
+    if (instance.iteration < progress_.first() + edge.distance) continue;
+    add(progress_.use({instance.iteration - edge.distance, edge.vertex}));
+  }
+  const std::vector<uint64_t>& fence = plan_.safety->fence();
+  for (size_t other = 0; other < fence.size(); ++other) add({static_cast<LaneIndex>(other), fence[other]});
+  return uses;
+}
+
+LaneUses Transfers::transfers_before(Instance instance) const noexcept {
+  LaneUses uses;
+  for (const Edge& edge : plan_.index->waits[instance.vertex]) {
+    if (plan_.index->lanes[edge.vertex] == LaneKind::compute ||
         instance.iteration < progress_.first() + edge.distance) {
       continue;
     }
@@ -31,12 +48,12 @@ LaneUses PlanExecutor::transfers_before(Instance instance) const noexcept {
   return uses;
 }
 
-bool PlanExecutor::transfers_complete(Instance instance) const noexcept {
+bool Transfers::transfers_complete(Instance instance) const noexcept {
   return memory_.lanes.known_complete(transfers_before(instance));
 }
 
-CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
-  for (const Edge& edge : plan_index_->waits[instance.vertex]) {
+CUresult Transfers::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
+  for (const Edge& edge : plan_.index->waits[instance.vertex]) {
     if (instance.iteration < progress_.first() + edge.distance) continue;
     const LaneUse use = progress_.use({instance.iteration - edge.distance, edge.vertex});
     const CUresult result = memory_.lanes.wait_on(lane, use);
@@ -45,75 +62,48 @@ CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) 
   return CUDA_SUCCESS;
 }
 
-// What Mappings::map() does, in pieces, so that it shows when the device comes to its end meanwhile.
-CUresult PlanExecutor::map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
-  look_before_issue();
-  CUresult result = memory_.mappings.begin(base, chunks);
-  for (uint64_t mapped = 0; result == CUDA_SUCCESS && mapped < chunks.size(); mapped += kMapSlice) {
-    result = memory_.mappings.extend(base, kMapSlice);
-    look_before_issue();
-  }
-  while (result == CUDA_SUCCESS && !memory_.mappings.find(base)->accessible) {
-    result = grant_some(base);
-    look_before_issue();
-  }
-  return result;
-}
-
-// The driver takes its time for each chunk, of which a large tensor has hundreds.
-CUresult PlanExecutor::grant_some(CUdeviceptr base) noexcept {
-  const Mapping& mapping = *memory_.mappings.find(base);
-  const uint64_t before = mapping.granted;
-  const uint64_t begun_ns = RunLogWriter::now_ns();
-  const CUresult result = memory_.mappings.grant(base, std::max<uint64_t>(kGrantSlice / chunk_grant_ns_, 1));
-  if (result != CUDA_SUCCESS) return result;
-  const uint64_t count = std::max<uint64_t>(mapping.granted - before, 1);
-  chunk_grant_ns_ = std::max<uint64_t>((RunLogWriter::now_ns() - begun_ns) / count, 1);
-  return CUDA_SUCCESS;
-}
-
-bool PlanExecutor::on_its_way(Instance instance) const noexcept {
+bool Transfers::on_its_way(Instance instance) const noexcept {
   const auto is_it = [instance](const auto& under_way) {
     return under_way.instance.vertex == instance.vertex && under_way.instance.iteration == instance.iteration;
   };
   return std::any_of(departures_.begin(), departures_.end(), is_it) ||
-         !memory_.lanes.known_complete(safety_->copied(instance));
+         !memory_.lanes.known_complete(plan_.safety->copied(instance));
 }
 
 // Do the copies of this direction that the driver has, behind the one that it performs, take long enough by the plan?
-bool PlanExecutor::far_enough_ahead(LaneIndex lane) noexcept {
+bool Transfers::far_enough_ahead(LaneIndex lane) noexcept {
   std::vector<Instance>& sent = sent_[lane];
   std::erase_if(sent, [this](Instance instance) { return !on_its_way(instance); });
   uint64_t waiting_ns = 0;
   for (size_t i = 1; i < sent.size(); ++i) {
-    const plan::Vertex& vertex = plan_index_->plan.vertices[sent[i].vertex];
+    const plan::Vertex& vertex = plan_.index->plan.vertices[sent[i].vertex];
     waiting_ns += vertex.predicted_end_ns - vertex.predicted_start_ns;
   }
   return waiting_ns >= kTransferAhead;
 }
 
-bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
+bool Transfers::issue(LaneKind kind) noexcept {
   const LaneIndex index = kind == LaneKind::to_device ? Lanes::kToDevice : Lanes::kToHost;
   bool progress = false;
   bool full = false;
-  while (failure_ == nullptr) {
+  while (plan_.failure == nullptr) {
     const Lane& lane = memory_.lanes[index];
     const uint64_t outstanding = lane.issued - lane.completed;
     full = outstanding >= kTransferDepth || far_enough_ahead(index);
     if (full) break;
     const auto issue_if = [&](Instance instance, bool good) {
       // While diverging, only the transfers that submitted calls may need.
-      if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
-      good = good && safety_->can_transfer(instance.vertex);
+      if (plan_.closing && !progress_.has_submitted(instance.iteration)) return false;
+      good = good && plan_.safety->can_transfer(instance.vertex);
       if (good) {
-        issue_transfer(instance);
+        issue_one(instance);
         sent_[index].push_back(instance);
       }
       return good;
     };
     const auto complete = [&](Instance instance) {
       return std::all_of(
-          plan_index_->waits[instance.vertex].begin(), plan_index_->waits[instance.vertex].end(),
+          plan_.index->waits[instance.vertex].begin(), plan_.index->waits[instance.vertex].end(),
           [&](const Edge& edge) {
             return instance.iteration < progress_.first() + edge.distance ||
                    memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}));
@@ -126,32 +116,32 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
     if (!found) break;
     progress = true;
   }
-  if (kind == LaneKind::to_host) transfers_ready_ = false;
-  transfers_ready_ = transfers_ready_ || progress_.find_ready(kind, [](Instance) { return true; });
+  if (kind == LaneKind::to_host) ready_ = false;
+  ready_ = ready_ || progress_.find_ready(kind, [](Instance) { return true; });
   return progress;
 }
 
-void PlanExecutor::issue_transfer(Instance instance) noexcept {
-  ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.vertices[instance.vertex].tensor);
-  if (tensor != nullptr) return safety_->issue_transfer(instance, *tensor);
-  failure_ = "a transfer of a tensor that the program has not allocated";
+void Transfers::issue_one(Instance instance) noexcept {
+  ResidentTensor* const tensor = activation_.tensor(plan_.index->plan.vertices[instance.vertex].tensor);
+  if (tensor != nullptr) return plan_.safety->issue_transfer(instance, *tensor);
+  plan_.failure = "a transfer of a tensor that the program has not allocated";
 }
 
-void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                            LaneUse use) noexcept {
-  safety_->departed(tensor, chunks, use);
+void Transfers::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                         LaneUse use) noexcept {
+  plan_.safety->departed(tensor, chunks, use);
   progress_.issued(instance, use);
 }
 
-void PlanExecutor::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                        CUresult result) noexcept {
-  safety_->stays(tensor, chunks);
-  transfer_failed(instance, result);
+void Transfers::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                     CUresult result) noexcept {
+  plan_.safety->stays(tensor, chunks);
+  failed(instance, result);
 }
 
 // The host may have the tensor's bytes already: then they are compared first, and copied later where they are others.
-bool PlanExecutor::compare_instead(Instance instance, ResidentTensor& tensor,
-                                   const std::vector<ChunkIndex>& chunks) noexcept {
+bool Transfers::compare_instead(Instance instance, ResidentTensor& tensor,
+                                const std::vector<ChunkIndex>& chunks) noexcept {
   if (tensor.digest.cell == kNoDigest || wait_for_predecessors(instance, Lanes::kDigests) != CUDA_SUCCESS) return false;
   const DigestCheck comparison = begin_comparison(memory_, tensor, chunks, LaneUses{});
   if (comparison.cell == kNoDigest) return false;
@@ -160,17 +150,17 @@ bool PlanExecutor::compare_instead(Instance instance, ResidentTensor& tensor,
   return true;
 }
 
-bool PlanExecutor::advance_departures() noexcept {
+bool Transfers::advance_departures() noexcept {
   bool progress = false;
-  for (size_t i = 0; i < departures_.size() && failure_ == nullptr;) {
+  for (size_t i = 0; i < departures_.size() && plan_.failure == nullptr;) {
     if (!memory_.lanes.known_complete(departures_[i].comparison.computed)) {
       ++i;
       continue;
     }
-    DepartureUnderWay departure = std::move(departures_[i]);
+    Departure departure = std::move(departures_[i]);
     departures_.erase(departures_.begin() + static_cast<std::ptrdiff_t>(i));
     progress = true;
-    const plan::Vertex& vertex = plan_index_->plan.vertices[departure.instance.vertex];
+    const plan::Vertex& vertex = plan_.index->plan.vertices[departure.instance.vertex];
     ResidentTensor& tensor = *activation_.tensor(vertex.tensor);
     if (end_comparison(memory_, tensor, departure.comparison)) {
       // Its memory is free now, whatever others are copied on the lane that it would have taken.
@@ -184,51 +174,49 @@ bool PlanExecutor::advance_departures() noexcept {
   return progress;
 }
 
-// The plan ends: what was being compared is copied, or stays where it is.
-void PlanExecutor::settle_departures() noexcept {
-  for (DepartureUnderWay& departure : departures_) {
+void Transfers::settle_departures() noexcept {
+  for (Departure& departure : departures_) {
     LaneUses computed;
     computed.add(departure.comparison.computed.lane, departure.comparison.computed.position);
     memory_.lanes.host_wait(computed);
     memory_.digests.give_back(&departure.comparison.cell);
-    ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.vertices[departure.instance.vertex].tensor);
-    if (tensor != nullptr) safety_->stays(*tensor, departure.chunks);
+    ResidentTensor* const tensor = activation_.tensor(plan_.index->plan.vertices[departure.instance.vertex].tensor);
+    if (tensor != nullptr) plan_.safety->stays(*tensor, departure.chunks);
   }
   departures_.clear();
 }
 
-// The copy of a transfer vertex behind what it waits for, bracketed for the activity source.
-CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                                    DigestCheck* comparison) noexcept {
+CUresult Transfers::copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                                 DigestCheck* comparison) noexcept {
   DigestCheck none;
-  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
+  const plan::Vertex& vertex = plan_.index->plan.vertices[instance.vertex];
   const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
   CUresult result = wait_for_predecessors(instance, lane);
   if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
   if (result != CUDA_SUCCESS) return result;
   const uint64_t id = activity_id(instance);
-  ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  ActivitySource* const activity = id != 0 ? shared_.common.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
   result = copy_for(vertex, tensor, chunks, comparison != nullptr ? comparison : &none);
   if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
   return result;
 }
 
-void PlanExecutor::transfer_failed(Instance instance, CUresult result) noexcept {
-  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
+void Transfers::failed(Instance instance, CUresult result) noexcept {
+  const plan::Vertex& vertex = plan_.index->plan.vertices[instance.vertex];
   log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
            static_cast<unsigned long long>(instance.iteration),
-           static_cast<unsigned long long>(plan_index_->plan.tensors[vertex.tensor].size), static_cast<int>(result));
-  failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
+           static_cast<unsigned long long>(plan_.index->plan.tensors[vertex.tensor].size), static_cast<int>(result));
+  plan_.failure = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
 }
 
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
 // takes its place on the lane.
-CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor,
-                                const std::vector<ChunkIndex>& chunks, DigestCheck* comparison) noexcept {
+CUresult Transfers::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                             DigestCheck* comparison) noexcept {
   if (vertex.kind == plan::VertexKind::offload) {
     if (tensor.needs_copy()) {
-      const bool again = plan_index_->leaves_again[vertex.tensor];
+      const bool again = plan_.index->leaves_again[vertex.tensor];
       return ensure_slot(memory_, tensor) ? copy_out_compared(memory_, tensor, chunks, LaneUses{}, comparison, again)
                                           : CUDA_ERROR_OUT_OF_MEMORY;
     }

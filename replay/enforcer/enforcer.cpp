@@ -1,45 +1,20 @@
 #include "replay/enforcer/enforcer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
+#include <utility>
 
+#include "analyzer/plan/plan.h"
 #include "preload/base/log.h"
 #include "preload/calls/enforcer_factory.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
-#include "preload/driver/resolve.h"
-#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
 
-// How much earlier than it is needed host memory is pinned.
-constexpr uint64_t kLeastAhead = 64ull << 20;
-constexpr uint64_t kMostAhead = 1ull << 30;
-
-plan::Safety safety_of(const Config& config) noexcept {
-  plan::Safety safety = plan::Safety::strict;
-  if (!config.audit) plan::read_safety(config.safety, &safety);
-  return safety;
-}
-
-// What the driver's documentation says: memsets and copies between device addresses never wait, synchronous copies and
-// copies of pageable host memory do.
-bool waits_for_completion(const Command& command) noexcept {
-  using trace::OpKind;
-  if (command.op == OpKind::memset || command.op == OpKind::copy_device_to_device || command.op == OpKind::copy_peer) {
-    return false;
-  }
-  if ((command.flags & trace::kOpSynchronous) != 0) return true;
-  return command.host_pageable && (command.host_source != nullptr || command.host_destination != nullptr);
-}
-
-bool may_be_staged(const Command& command) noexcept {
-  return command.op == trace::OpKind::copy_host_to_device && command.host_pageable && command.host_source != nullptr &&
-         command.host_source_offset != 0 && command.size <= Staging::kLargest && command.access_count == 1 &&
-         command.accesses[0].size == command.size;
-}
+constexpr uint64_t kFinishMilliseconds = 20'000;
+constexpr char kShortOfMemory[] = "memory that the driver is short of";
 
 CUresult allocate_by_driver(const AllocateCall& call, CUstream stream, CUdeviceptr* address) noexcept {
   if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, stream);
@@ -51,359 +26,351 @@ CUresult allocate_by_driver(const AllocateCall& call, CUstream stream, CUdevicep
 
 }  // namespace
 
-Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
-    : config_(config),
-      recorder_(recorder),
-      dispatcher_(std::make_unique<Dispatcher>(&shared_)),
-      plans_(config_, recorder, &shared_, safety_of(config)) {
-  started_ns_ = RunLogWriter::now_ns();
-  shared_.safety = safety_of(config);
-  shared_.strict = shared_.safety != plan::Safety::trusted;
+Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept : config_(config), recorder_(recorder) {
   // The launcher has removed an older one, and each program that this one starts has its lines there, too.
   const bool launched = config.launched() && !config.audit;
-  shared_.run_log.open(config.run_log, launched ? RunLogWriter::Others::write_there : RunLogWriter::Others::none);
+  common_.run_log.open(config.run_log, launched ? RunLogWriter::Others::write_there : RunLogWriter::Others::none);
 }
 
-CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {
-  const bool ready = managing() || open(call.context, call.device);
-  if (!ready || call.context != shared_.context) {
-    // Another device, or a driver without virtual memory management: counted, not managed. The runtime asks without a
-    // context first in a thread that has none, and is refused.
-    const CUresult result = allocate_by_driver(call, stand_in(call.stream), address);
-    if (result == CUDA_SUCCESS) allocated_elsewhere(call);
-    return result;
+// The first allocation of the program: from here on all calls go through the command log. Called without locks.
+bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
+  const std::lock_guard lock(open_mutex_);
+  if (state() != State::closed) return state() == State::open;
+  const bool is_first = session_ == nullptr;
+  if (is_first) {
+    find_device_observer();
+    common_.activity.store(choose_activity_source(config_.activity));
+    common_.recording.store(recorder_ != nullptr && common_.activity.load() != nullptr);
   }
-  if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
-  const CUstream stream = stand_in(call.stream);
-  pin_ahead(call.size);
-  const std::lock_guard lock(submit_mutex_);
-  const FollowedCall step = follower().allocate(call);
-  plans_.after_step(step, call.sequence);
-  const uint32_t chunks = shared_.addresses.chunk_count(call.size);
-  if (!step.planned && chunks * shared_.chunk_bytes > limit_bytes() && !can_be_used(chunks * shared_.chunk_bytes)) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
+  ended_ = std::exchange(session_, nullptr);
+  session_ = std::make_unique<Session>(config_, recorder_, &common_, &account_, ended_.get());
+  if (const CUresult result = session_->open(context, device); result != CUDA_SUCCESS) {
+    report_.not_opened(*session_, result, is_first);
+    state_.store(State::off, std::memory_order_release);
+    return false;
   }
-  const uint64_t missing = step.planned ? 0 : missing_host_bytes(std::max(chunks, 1u) * shared_.chunk_bytes);
-  if (missing != 0) return refuse(call, missing);
-  *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
-  if (*address == 0) return refuse(call, 0);
-  append_open_handovers(call.context);
-  append_activate(step, call.context);
-  LogEntry* const entry = shared_.command_log.append(EntryKind::allocate);
-  entry->command.context = call.context;
-  entry->address = *address;
-  entry->size = call.size;
-  entry->chunk_count = chunks;
-  entry->allocation = call.allocation;
-  entry->stream_ordered = call.origin == trace::Origin::async || call.origin == trace::Origin::pool;
-  entry->command.stream = stream;
-  if (step.planned) {
-    entry->call = step.match.call;
-    entry->iteration = step.match.iteration;
+  if (is_first) report_.opened(*session_);
+  session_->begin_to_plan();
+  last_.store(session_.get(), std::memory_order_release);
+  state_.store(State::open, std::memory_order_release);
+  return true;
+}
+
+CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept {
+  Session* const session = this->session();
+  if (session == nullptr) return CUDA_SUCCESS;
+  if (context == session->shared().context) return close(session, freed);
+  per_thread_.forget(context);
+  return session->orders().run_errand(Errand::end_context, "the end of a context", context);
+}
+
+// Everything is given back, and the next allocation opens afresh.
+CUresult Enforcer::close(Session* session, void (*freed)(CUdeviceptr) noexcept) noexcept {
+  const std::lock_guard lock(open_mutex_);
+  if (this->session() != session) return CUDA_SUCCESS;
+  if (const CUresult result = session->end(); result != CUDA_SUCCESS) return result;
+  state_.store(State::closed, std::memory_order_release);
+  per_thread_.forget(session->shared().context);
+  for (const CUdeviceptr address : session->leave()) {
+    observe_freed(address, 0);
+    freed(address);
   }
-  observe_allocated(*address, call.size, call.sequence);
-  plans_.allocated(call, *address);
-  entry->peak_footprint = shared_.counters.peak_footprint_bytes.load(std::memory_order_relaxed);
-  shared_.command_log.publish(entry);
   return CUDA_SUCCESS;
 }
 
-uint64_t Enforcer::limit_bytes() const noexcept {
-  return shared_.counters.limit_chunks.load(std::memory_order_relaxed) * shared_.chunk_bytes;
+Session* Enforcer::session_of(CUdevice device) const noexcept {
+  Session* const session = this->session();
+  return session != nullptr && session->shared().device == device ? session : nullptr;
 }
 
-// All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
-// the next call's are reloaded: `moving`.
-uint64_t Enforcer::host_bytes_for(uint64_t more, uint64_t moving) const noexcept {
-  const uint64_t live = follower().live().in_chunks() + more;
-  const uint64_t limit = limit_bytes();
-  return live <= limit ? 0 : std::min(live, live - limit + moving);
-}
-
-// Makes room on the host for `more`. 0: there is; else what it would have to hold, by the limit as it was then.
-uint64_t Enforcer::missing_host_bytes(uint64_t more) noexcept {
-  const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
-  const uint64_t bytes = host_bytes_for(more, moving);
-  if (bytes == 0 || shared_.host->reserve(bytes)) return 0;
-  const uint64_t least = host_bytes_for(more, 0);
-  return least == 0 || shared_.host->reserve(least) ? 0 : least;
-}
-
-// Pinning 1 GiB takes a third of a second and more. Other threads go on meanwhile: it is waited for without the lock,
-// and begun before it is needed.
-void Enforcer::pin_ahead(uint64_t more) noexcept {
-  uint64_t needed = 0;
-  uint64_t soon = 0;
-  {
-    const std::lock_guard lock(submit_mutex_);
-    // A plan's slots are made when it begins; where all fits there are none.
-    if (follower().following() || config_.budget.fraction >= 1) return;
-    const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
-    more = std::max(shared_.addresses.chunk_count(more), 1u) * shared_.chunk_bytes;
-    needed = host_bytes_for(more, moving);
-    soon = host_bytes_for(more + std::clamp(limit_bytes() / 4, kLeastAhead, kMostAhead), moving);
+CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {
+  Session* session = this->session();
+  if (session == nullptr && open(call.context, call.device)) session = this->session();
+  if (session != nullptr && call.context == session->shared().context) {
+    return session->allocate(call, stand_in(call.stream), address);
   }
-  if (soon == 0) return;
-  shared_.host->want(soon);
-  if (needed > 0) shared_.host->reserve(needed);
+  // Another device, or a driver without virtual memory management: counted, not managed. The runtime asks without a
+  // context first in a thread that has none, and is refused.
+  const CUresult result = allocate_by_driver(call, stand_in(call.stream), address);
+  if (result == CUDA_SUCCESS) beside_.allocated_elsewhere(call, session_of(call.device) != nullptr);
+  return result;
 }
 
-// A tensor comes to the device as a whole. One that never can is refused when it is allocated, as a device of that size
-// does it: programs that look for the largest batch that fits catch that error, and not the one of a launch.
-bool Enforcer::can_be_used(uint64_t bytes) noexcept {
-  constexpr uint32_t kMostTold = 5;
-  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  const RoomFigures room = shared_.room.get();
-  const uint64_t taken = room.elsewhere + outside;
-  const bool tells = shared_.counters.shortages.load() < kMostTold;
-  if (room.total != 0 && bytes > room.total - std::min(room.total, taken)) {  // with any budget
-    shared_.counters.shortages.fetch_add(1);
-    if (!tells) return false;
-    shared_.room.write(shared_.run_log);
-    log_line(LogLevel::warn,
-             "an allocation needs %s of device memory at once, and the device has no room for as much: %s; %s",
-             readable_bytes(bytes).c_str(), who_has_the_rest(room).c_str(),
-             how_to_get_room(room, bytes + outside).c_str());
-    return false;
-  }
-  const BudgetRule rule = budget_of(shared_);
-  const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
-  if (rule.bytes == 0 || bytes <= budget) return true;
-  if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return false;
-  log_line(
-      LogLevel::warn,
-      "an allocation needs %s of device memory at once, the budget leaves %s; the budget is too small, at least %s "
-      "are needed by the calls so far, and later ones may need more",
-      readable_bytes(bytes).c_str(), readable_bytes(budget).c_str(), readable_bytes(bytes + outside).c_str());
-  RunLogLine line(run_log::shortage::line);
-  line.add(run_log::shortage::call, std::string("An allocation"))
-      .add(run_log::shortage::needed_bytes, bytes)
-      .add(run_log::shortage::least_bytes, bytes + outside);
-  shared_.run_log.write(line);
-  return false;
-}
-
-CUresult Enforcer::refuse(const AllocateCall& call, uint64_t missing_host_bytes) noexcept {
-  // The limit may have moved since the host's memory was asked for.
-  const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
-  const uint64_t live = follower().live().in_chunks() + chunks * shared_.chunk_bytes;
-  const uint64_t limit = missing_host_bytes == 0 ? limit_bytes() : live - missing_host_bytes;
-  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  refused_.store(true, std::memory_order_relaxed);
-  log_line(LogLevel::warn,
-           "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
-           "memory: allow more of it (--host-memory, REPRISE_HOST_MEMORY), or a larger budget",
-           number(call.size), number(live), number(limit), number(shared_.host->cap()));
-  if (missing_host_bytes != 0) {
-    RunLogLine line(run_log::host_full::line);
-    line.add(run_log::host_full::needed_bytes, missing_host_bytes)
-        .add(run_log::host_full::host_bytes, shared_.host->cap());
-    shared_.run_log.write(line);
-  }
-  return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noexcept {
-  if (!step.activate) return;
-  Command command;
-  command.context = context;
-  command.payload = step.cast->data();
-  command.payload_bytes = static_cast<uint32_t>(step.cast->size() * sizeof(CUdeviceptr));
-  LogEntry* const entry = shared_.command_log.append_op(command);
-  entry->kind = EntryKind::activate;
-  entry->iteration = step.match.iteration;
-  entry->plan = step.plan;
-  shared_.command_log.publish(entry);
-}
-
-// The plan ended before the allocations came that take these ranges over.
-void Enforcer::append_open_handovers(CUcontext context) noexcept {
-  for (const OpenHandover& handover : follower().take_open_handovers()) {
-    LogEntry* const entry = shared_.command_log.append(EntryKind::free);
-    entry->command.context = context;
-    entry->address = handover.address;
-    entry->size = handover.size;
-    entry->ends_handover = true;
-    shared_.command_log.publish(entry);
-    release_small(handover.address, handover.size);
-  }
-}
-
-void Enforcer::append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept {
-  append_open_handovers(call.context);
-  append_activate(step, call.context);
-  LogEntry* const entry = shared_.command_log.append(EntryKind::free);
-  entry->command.context = call.context;
-  entry->address = call.address;
-  entry->size = call.size;
-  entry->allocation = call.allocation;
-  entry->stream_ordered = call.stream_ordered;
-  entry->command.stream = stream;
-  if (step.planned) {
-    entry->call = step.match.call;
-    entry->iteration = step.match.iteration;
-    entry->free_handover = follower().matcher().plan().calls[step.match.call].kind == plan::CallKind::free_handover;
-  }
-  plans_.freed(call.allocation);
-  const bool handover = entry->free_handover;
-  shared_.command_log.publish(entry);
-  if (!handover) release_small(call.address, call.size);
-}
-
-// The place of a small tensor may be the next one's: whoever is there later comes later in the log, too.
-void Enforcer::release_small(CUdeviceptr address, uint64_t size) noexcept {
-  if (shared_.arena.slabs.contains(address)) shared_.addresses.release(address, size);
+CUresult Enforcer::release(const FreeCall& call) noexcept {
+  Session* const last = last_.load(std::memory_order_acquire);
+  if (last == nullptr || !last->shared().arena_all.contains(call.address)) return release_by_driver(call);
+  Session* const session = this->session();
+  // After the end there is nothing to free.
+  return session != nullptr ? session->release(call, stand_in(call.stream)) : CUDA_SUCCESS;
 }
 
 // Memory that is not ours: of another device, of before, of pools of their own kind, managed. Work that uses it may
 // still be deferred.
 CUresult Enforcer::release_by_driver(const FreeCall& call) noexcept {
-  if (managing()) drain();
-  return seen(call.stream_ordered ? driver().cuMemFreeAsync(call.address, stand_in(call.stream))
-                                  : driver().cuMemFree(call.address));
+  Session* const session = this->session();
+  if (session != nullptr) session->orders().drain();
+  const CUresult result = call.stream_ordered ? driver().cuMemFreeAsync(call.address, stand_in(call.stream))
+                                              : driver().cuMemFree(call.address);
+  return session != nullptr ? session->orders().seen(result) : result;
 }
 
-CUresult Enforcer::release(const FreeCall& call) noexcept {
-  if (!shared_.arena_all.contains(call.address)) return release_by_driver(call);
-  if (!managing()) return CUDA_SUCCESS;  // after the end there is nothing to free
-  // A free that answers an error has freed nothing, so that the program may try again. One that is told once waits for
-  // a call that can tell it.
-  if (is_sticky(shared_.faults.peek())) return shared_.faults.take();
-  // cuMemFree synchronises. The program can only tell by work that writes host memory, so that is what is waited for
-  // (docs/decisions/0003).
-  const uint64_t visible = host_visible_.load();
-  if (!call.stream_ordered && visible > synchronized_.load()) {
-    // To wait for the context would end an open capture.
-    const bool captures = shared_.captures.load() > 0;
-    const CUresult result = captures ? run_errand(Errand::synchronize, "a free") : synchronize_behind(visible);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  const CUstream stream = stand_in(call.stream);
-  const std::lock_guard lock(submit_mutex_);
-  const FollowedCall step = follower().free(call);
-  plans_.after_step(step, call.sequence);
-  observe_freed(call.address, call.sequence);
-  append_free(call, stream, step);
-  return CUDA_SUCCESS;
-}
-
-// Might the call need more than the budget can ever hold? Then its thread waits for the answer, so that it is this call
-// that answers CUDA_ERROR_OUT_OF_MEMORY, with nothing done, and the program may go on. Too often is right: each access
-// counts its whole allocation and a chunk for what is rounded. A percentage is never less than what a call needs.
-bool Enforcer::may_not_fit(const Command& command) const noexcept {
-  if (fixed_budget() == 0) return false;
-  const uint64_t most = command.operand_bytes + command.access_count * shared_.chunk_bytes;
-  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  return most > chunk_limit(budget_of(shared_), shared_.chunk_bytes, outside, 0, 0) * shared_.chunk_bytes;
-}
-
-// Must the calling thread wait for this entry? Sets how it is to be issued.
-bool Enforcer::decide_wait(LogEntry& entry) noexcept {
-  const Command& command = entry.command;
-  if (command.captured) {
-    entry.program_issues = true;
-    return true;
-  }
-  if (waits_for_completion(command)) {
-    if (may_be_staged(command) && shared_.staging.stage(command.host_source, command.size, &entry.staging)) {
-      entry.staged = true;
-      return may_not_fit(command) || shared_.captures.load(std::memory_order_relaxed) > 0;
-    }
-    entry.program_issues = true;
-    return true;
-  }
-  return command.first_of_shape || command.op == trace::OpKind::host_function ||
-         (command.flags & trace::kOpOpaque) != 0 || may_not_fit(command) ||
-         shared_.captures.load(std::memory_order_relaxed) > 0;
-}
-
-// What a plan knows that its call touches stands in the log: the plan may be left before the call is issued.
-LogEntry* Enforcer::append_op(const Command& command, const FollowedCall& step) noexcept {
-  if (!step.planned || !follower().matcher().knows_pointees(step.match)) return shared_.command_log.append_op(command);
-  Command completed = command;
-  accesses_.assign(command.accesses, command.accesses + command.access_count);
-  follower().matcher().add_pointees(step.match, &accesses_, &completed.operand_bytes);
-  completed.kernel = 0;  // it reaches what no parameter names, so it is not launched again
-  completed.accesses = accesses_.data();
-  completed.access_count = static_cast<uint32_t>(accesses_.size());
-  return shared_.command_log.append_op(completed);
-}
-
-// Only what touches our memory gains by being deferred. A thread that calls other work faster than it can be issued
-// waits here, so that calls of other threads do not wait behind all of it.
-void Enforcer::wait_for_turn(const Command& command) noexcept {
-  constexpr uint64_t kMostCallsAhead = 256;
-  const uint64_t settled = shared_.command_log.settled();  // first: it never passes the tail
-  const uint64_t tail = shared_.command_log.tail();
-  if (tail - settled <= kMostCallsAhead) return;
-  const auto ours = [&](const Access& access) { return shared_.arena_all.contains(access.address); };
-  if (std::any_of(command.accesses, command.accesses + command.access_count, ours)) return;
-  {
-    const std::lock_guard lock(submit_mutex_);
-    if (follower().following()) return;  // a plan may hold calls back until others come
-  }
-  shared_.command_log.wait_settled(tail - kMostCallsAhead);
+bool Enforcer::makes(CUdeviceptr address) const noexcept {
+  Session* const session = this->session();
+  return session != nullptr && session->shared().arena_all.contains(address);
 }
 
 CUresult Enforcer::submit(const Command& command) noexcept {
-  if (!managing()) {
-    if (may_wait_for_program(command.op)) launched_.store(true, std::memory_order_relaxed);
-    return command.issue(command.payload, command.stream);
-  }
-  if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
-  wait_for_turn(command);
-  const CUstream stream = stand_in(command.stream);
-  Waiter& waiter = Waiter::of_this_thread();
-  LogEntry* entry;
-  bool waits;
-  {
-    const std::lock_guard lock(submit_mutex_);
-    if ((command.flags & trace::kOpOpaque) != 0 || command.captured) follower().interrupt(command.name);
-    const FollowedCall step = command.captured ? FollowedCall{} : follower().op(command);
-    plans_.after_step(step, command.sequence);
-    append_open_handovers(command.context);
-    if (step.look_first) return kLookFirst;
-    append_activate(step, command.context);
-    entry = append_op(command, step);
-    entry->command.stream = stream;
-    if (step.planned) {
-      entry->call = step.match.call;
-      entry->iteration = step.match.iteration;
-    }
-    waits = decide_wait(*entry);
-    if (waits) {
-      waiter.arm();
-      entry->waiter = &waiter;
-    }
-    if ((command.flags & trace::kOpHostVisible) != 0 || command.host_destination != nullptr) {
-      host_visible_.store(entry->position + 1, std::memory_order_relaxed);
-    }
-    shared_.command_log.publish(entry);
-  }
-  return waits ? wait_for(waiter, *entry, command, stream) : CUDA_SUCCESS;
+  if (Session* const session = this->session()) return session->submit(command, stand_in(command.stream));
+  if (may_wait_for_program(command.op)) common_.launched.store(true, std::memory_order_relaxed);
+  return command.issue(command.payload, command.stream);
 }
 
-CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& command, CUstream stream) noexcept {
-  shared_.command_log.enter_blocked();
-  const bool granted = waiter.wait();
-  shared_.command_log.leave_blocked();
-  if (!granted) return waiter.result();
-  const CUresult fault = shared_.faults.take();  // work that was called before was lost: there is nothing to read
-  ActivitySource* const activity = shared_.recording.load(std::memory_order_relaxed) && !command.captured
-                                       ? shared_.activity.load(std::memory_order_acquire)
-                                       : nullptr;
-  if (activity != nullptr) activity->push(command.sequence, stream);
-  CUresult result = fault;
-  if (fault == CUDA_SUCCESS) {
-    const Performing performing(command.sequence);
-    result = seen(command.issue(command.payload, stream));
+CUresult Enforcer::event_record(CUevent event, CUstream stream, unsigned flags) noexcept {
+  Session* const session = this->session();
+  if (session != nullptr && event != nullptr) return session->orders().event_record(event, stand_in(stream), flags);
+  return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
+}
+
+CUresult Enforcer::event_query(CUevent event) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().event_query(event) : driver().cuEventQuery(event);
+}
+
+CUresult Enforcer::event_synchronize(CUevent event) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().event_synchronize(event) : driver().cuEventSynchronize(event);
+}
+
+CUresult Enforcer::event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().event_elapsed(milliseconds, start, end)
+                            : driver().cuEventElapsedTime(milliseconds, start, end);
+}
+
+CUresult Enforcer::event_destroy(CUevent event) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().event_destroy(event) : driver().cuEventDestroy(event);
+}
+
+CUresult Enforcer::stream_wait_event(CUstream stream, CUevent event, unsigned flags) noexcept {
+  Session* const session = this->session();
+  if (session == nullptr || event == nullptr) return driver().cuStreamWaitEvent(stream, event, flags);
+  return session->orders().stream_wait_event(stand_in(stream), event, flags);
+}
+
+CUresult Enforcer::stream_query(CUstream stream) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().stream_query(stand_in(stream)) : driver().cuStreamQuery(stream);
+}
+
+CUresult Enforcer::stream_synchronize(CUstream stream) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().stream_synchronize(stand_in(stream))
+                            : driver().cuStreamSynchronize(stream);
+}
+
+CUresult Enforcer::stream_destroy(CUstream stream) noexcept {
+  Session* const session = this->session();
+  // The default streams cannot be destroyed: the driver refuses.
+  const bool is_default = stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  return session == nullptr || is_default ? driver().cuStreamDestroy(stream) : session->orders().stream_destroy(stream);
+}
+
+CUresult Enforcer::context_synchronize() noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().context_synchronize() : driver().cuCtxSynchronize();
+}
+
+CUresult Enforcer::before_ordered(const char* name, bool all_resident) noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().before_ordered(name, all_resident) : CUDA_SUCCESS;
+}
+
+CUstream Enforcer::stand_in(CUstream stream) noexcept {
+  return stream == CU_STREAM_PER_THREAD && state() == State::open ? per_thread_.of_this_thread() : stream;
+}
+
+void Enforcer::before_per_thread_call() noexcept {
+  if (state() != State::open) return;
+  stream_synchronize(CU_STREAM_PER_THREAD);
+  per_thread_.driver_works();
+}
+
+void Enforcer::destroy_stand_in(void* self, CUcontext context, CUstream stream) noexcept {
+  Session* const session = static_cast<Enforcer*>(self)->session();
+  if (session != nullptr) session->orders().stream_of_ended_thread(context, stream);
+}
+
+CUresult Enforcer::capture_begin() noexcept {
+  common_.captures.fetch_add(1);
+  return before_joining_capture();
+}
+
+CUresult Enforcer::before_joining_capture() noexcept {
+  Session* const session = this->session();
+  return session != nullptr ? session->orders().run_errand(Errand::mark_lanes, "a stream capture") : CUDA_SUCCESS;
+}
+
+bool Enforcer::reads_back() const noexcept {
+  Session* const session = this->session();
+  return session != nullptr && session->reads_back();
+}
+
+bool Enforcer::read_back(const ReadBack& request) noexcept {
+  Session* const session = this->session();
+  return session != nullptr && session->read_back(request);
+}
+
+CUresult Enforcer::peer_allowed(CUdevice device, CUdevice peer) noexcept {
+  const bool known = device >= 0 && peer >= 0 && peer < 64 && static_cast<size_t>(device) < common_.peers.size();
+  if (!known || device == peer) return CUDA_SUCCESS;
+  std::atomic<uint64_t>& peers = common_.peers[static_cast<size_t>(device)];
+  const uint64_t before = peers.fetch_or(uint64_t{1} << peer);
+  const uint64_t after = before | uint64_t{1} << peer;
+  Session* const session = session_of(device);
+  if (after == before || session == nullptr) return CUDA_SUCCESS;
+  return session->orders().run_errand(Errand::allow_peers, "memory for one more device", nullptr, after);
+}
+
+bool Enforcer::make_headroom(uint64_t bytes) noexcept {
+  Session* const session = this->session();
+  if (session == nullptr) return false;
+  return session->orders().run_errand(Errand::headroom, kShortOfMemory, nullptr, bytes) == CUDA_SUCCESS;
+}
+
+bool Enforcer::make_more_headroom(int refusal) noexcept {
+  Session* const session = this->session();
+  if (session == nullptr || common_.captures.load() > 0) return false;
+  const auto count = static_cast<uint64_t>(refusal);
+  return session->orders().run_errand(Errand::more_headroom, kShortOfMemory, nullptr, count) == CUDA_SUCCESS;
+}
+
+CUresult Enforcer::before_beside(BesideCall* call) noexcept {
+  return beside_.before(call, session_of(call->device), state() == State::closed);
+}
+
+void Enforcer::after_beside(const BesideCall& call, CUresult result) noexcept {
+  beside_.after(call, result, session_of(call.device));
+}
+
+void Enforcer::graph_memory(uint32_t instantiated) noexcept {
+  account_.graphs.instantiated(instantiated);
+  Session* const session = this->session();
+  if (session != nullptr && free_bytes_of(session->shared().device)) account_.look_at_graphs(session->memory());
+}
+
+// While the dispatcher works, what is free changes by our own chunks: then nothing is counted. Before memory is managed
+// there are none.
+Handler::BeforeTaking Enforcer::before_taking() noexcept {
+  CUdevice device = 0;
+  Session* const session = this->session();
+  if (session == nullptr && state() != State::closed) return {};
+  const uint64_t submitted = session != nullptr ? session->shared().command_log.tail() : 0;
+  const bool quiet = session == nullptr || session->shared().command_log.head() == submitted;
+  if (!quiet || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return {};
+  if (session != nullptr && device != session->shared().device) return {};
+  return {look_before_call(device, graph_bytes(device)), submitted};
+}
+
+void Enforcer::after_taking(const BeforeTaking& before) noexcept {
+  CUdevice device = 0;
+  if (before.look.free == 0 || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return;
+  const TakenByCall taken = taken_by_call(before.look, device, graph_bytes(device));
+  if (taken.bytes == 0) return;
+  if (state() == State::closed) {
+    common_.taken_before[BesideLedgers::index(device)].fetch_add(taken.bytes);
+    return;
   }
-  if (activity != nullptr) activity->pop(command.sequence, stream);
-  entry.program_result = result;
-  entry.program_issued.store(1, std::memory_order_release);
-  entry.program_issued.notify_all();
-  shared_.command_log.wake();
+  Session* const session = this->session();
+  if (session == nullptr || session->shared().command_log.tail() != before.submitted) return;
+  account_.counters.given_bytes.fetch_add(taken.bytes, std::memory_order_relaxed);
+  account_.look_around(session->memory());
+}
+
+// Of a run within so many bytes the device is one of that size. Of a percentage, and where a plan is given, it is the
+// one that the program was recorded on, so that it sizes itself as it did then.
+bool Enforcer::tells_budget(CUdevice device) const noexcept {
+  if (account_.fixed_budget() == 0 || config_.plan != nullptr || state() == State::off) return false;
+  return session() == nullptr || session_of(device) != nullptr;
+}
+
+CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
+  const CUresult result = driver().cuDeviceTotalMem(bytes, device);
+  if (result == CUDA_SUCCESS && tells_budget(device)) *bytes = std::min<size_t>(*bytes, account_.fixed_budget());
   return result;
+}
+
+// Within a budget of bytes what is told to be free can be had: as one allocation or as several, and used by one call.
+bool Enforcer::told_memory(CUdevice device, uint64_t* free_bytes, uint64_t* total_bytes) noexcept {
+  if (!tells_budget(device)) return false;
+  const Counters& counters = account_.counters;
+  const auto less = [](uint64_t a, uint64_t b) { return a - std::min(a, b); };
+  const uint64_t budget = account_.fixed_budget();
+  *total_bytes = std::min(*total_bytes, budget);
+  Session* const session = session_of(device);
+  if (session == nullptr) {
+    *free_bytes = std::min(*free_bytes, less(budget, common_.held_on(device)));
+    return true;
+  }
+  const uint64_t chunk = session->shared().chunk_bytes;
+  const uint64_t left = std::min(less(budget, account_.around.bytes()), counters.room_bytes.load());
+  *free_bytes = less(left / chunk * chunk, counters.in_chunks_bytes.load(std::memory_order_relaxed));
+  return true;
+}
+
+// Without such a budget as without us: what we hold would be free, what the program has asked for would not, and others
+// hold what they hold.
+CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept {
+  constexpr int kLooks = 8;  // our chunks may come and go meanwhile
+  const CUresult result = driver().cuMemGetInfo(free_bytes, total_bytes);
+  if (result != CUDA_SUCCESS || state() == State::off) return result;
+  CUdevice device = 0;
+  Session* const session = this->session();
+  if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || (session != nullptr && device != session->shared().device)) {
+    return result;
+  }
+  if (told_memory(device, free_bytes, total_bytes)) return result;
+  uint64_t ours = session != nullptr ? session->memory().chunks.bytes() : 0;
+  for (int i = 0; session != nullptr && i < kLooks; ++i) {
+    const Outside::Answer answer = Outside::ask();
+    const uint64_t before = std::exchange(ours, session->memory().chunks.bytes());
+    *free_bytes = answer.free;
+    if (before == ours) break;
+  }
+  const uint64_t left = std::min<uint64_t>(*total_bytes, *free_bytes + ours);
+  *free_bytes = left - std::min(left, account_.counters.footprint_bytes.load(std::memory_order_relaxed));
+  return CUDA_SUCCESS;
+}
+
+// Exit handlers that were registered before ours still call: they are served as before, on demand, and only the run log
+// ends. Where the dispatcher does not come to an end, there is nobody to serve them.
+void Enforcer::finish() noexcept {
+  Session* const session = this->session();
+  if (session == nullptr) {
+    Session* const last = last_.load();
+    if (state() == State::closed && last == nullptr) {
+      // A thread may ask just now.
+      const std::unique_lock lock(open_mutex_, std::try_to_lock);
+      if (!lock.owns_lock() || state() != State::closed) return common_.run_log.flush();
+      return report_.never_opened();
+    }
+    report_.say_what_failed(nullptr);
+    const bool context_ended = state() == State::closed || ended_ != nullptr;  // by the program itself
+    return context_ended ? report_.end(nullptr, *last) : common_.run_log.flush();
+  }
+  if (session->dispatcher().wait_settled(kFinishMilliseconds)) {
+    session->orders().run_errand(Errand::leave_plan, "the program's end");
+  } else {
+    state_.store(State::off);
+  }
+  collect_activity(recorder_, common_);
+  report_.say_what_failed(session);
+  report_.end(this->session(), *session);
+}
+
+void Enforcer::abandon() noexcept {
+  state_.store(State::off);
+  common_.run_log.abandon();
 }
 
 }  // namespace reprise::replay

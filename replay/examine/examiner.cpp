@@ -100,7 +100,7 @@ Examiner::Why Examiner::operands_of(const Command& command, const facts::KernelF
                              facts::reads(known, access.parameter_offset) == facts::Answer::no;
     operands->push_back({tensor->base, tensor->size, access.parameter_offset, false, overwritten});
   }
-  return Trials::bytes_of_copies(*operands) <= allowance_.bytes ? nullptr : &run_log::examine::too_large;
+  return OperandBytes::bytes_of_copies(*operands) <= allowance_.bytes ? nullptr : &run_log::examine::too_large;
 }
 
 void Examiner::disprove(const Command& command) noexcept {

@@ -4,7 +4,6 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
-#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 
@@ -14,7 +13,7 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
   const Command& command = entry.command;
   if (memory_.lanes.given_up()) return memory_.lanes.fault();
   enter_context(command.context);  // making room and waiting may have left it
-  ActivitySource* const activity = activity_id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  ActivitySource* const activity = activity_id != 0 ? shared_.common.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(activity_id, command.stream);
   CUresult result;
   const Performing performing(command.sequence);
@@ -25,9 +24,9 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
     result = command.issue(command.payload, command.stream);
   }
   if (activity != nullptr) activity->pop(activity_id, command.stream);
-  if (command.op == trace::OpKind::graph_launch && shared_.graphs.any()) {
+  if (command.op == trace::OpKind::graph_launch && shared_.account.graphs.any()) {
     memory_.lanes.enter_own();  // the driver answers for the current context's device
-    look_at_graphs(shared_, memory_);
+    shared_.account.look_at_graphs(memory_);
   }
   return result;
 }

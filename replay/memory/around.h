@@ -1,6 +1,6 @@
 // What is held of the device around our chunks, and what is promised to calls that are about to take more of it: as one
 // figure, so that nothing counts twice when the one becomes the other. Callers: the account
-// (replay/issue/held_memory.h) and calls of the program set it, from any thread; the limit of chunks and each new chunk
+// (replay/issue/account.h) and calls of the program set it, from any thread; the limit of chunks and each new chunk
 // are made against it.
 #pragma once
 #include <algorithm>

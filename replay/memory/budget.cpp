@@ -31,14 +31,14 @@ void Outside::open(uint64_t held, uint64_t given) noexcept {
   if (driver().cuCtxGetDevice(&device_) != CUDA_SUCCESS) device_ = 0;
   const std::optional<uint64_t> own = own_bytes(device_);
   const std::lock_guard lock(mutex_);
-  if (now.total != 0) free_at_start_ = now.free;
-  own_at_start_ = own;
-  held_at_start_ = held;
-  given_at_start_ = given;
+  if (now.total != 0) start_.free = now.free;
+  start_.own = own;
+  start_.held = held;
+  start_.given = given;
   headroom_ = footprint::headroom_of(now.total);
   room_ = UINT64_MAX;
   by_calls_ = beside_others_ = 0;
-  asked_about_ = 0;
+  asked_.about = 0;
   others_ = false;
   bytes_ = held;
 }
@@ -61,29 +61,29 @@ uint64_t Outside::settle(const Answer& answer, uint64_t ours, uint64_t bytes) no
 
 // What is held and no call explains is this program's as far as NVML says so, which is asked without the lock.
 uint64_t Outside::take(const Answer& answer, uint64_t ours, uint64_t given) noexcept {
-  if (answer.total == 0 || free_at_start_ == 0) return bytes();
+  if (answer.total == 0 || start_.free == 0) return bytes();
   uint64_t held = 0;
   uint64_t explained = 0;
   {
     const std::lock_guard lock(mutex_);
-    const uint64_t most = held_at_start_ + free_at_start_;
+    const uint64_t most = start_.held + start_.free;
     held = most - std::min(most, answer.free + ours);  // if all of it is this program's
-    const uint64_t since_start = held_at_start_ + given - std::min(given, given_at_start_);
+    const uint64_t since_start = start_.held + given - std::min(given, start_.given);
     if (held > since_start + by_calls_ + kUnseen || answer.free + ours > most + kUnseen) others_ = true;
     explained = std::min(held, since_start + (others_ ? beside_others_ : by_calls_));
-    if (held == explained || !own_at_start_) return settle(answer, ours, explained);
-    if (held == asked_about_ && ours == asked_with_ours_) return settle(answer, ours, told_);
+    if (held == explained || !start_.own) return settle(answer, ours, explained);
+    if (held == asked_.about && ours == asked_.with_ours) return settle(answer, ours, asked_.told);
   }
   const std::optional<uint64_t> own = own_bytes(device_);
   const bool told = own && own_bytes_follow(device_);
   const std::lock_guard lock(mutex_);
   if (!told) return settle(answer, ours, explained);
-  const uint64_t at_start = *own_at_start_ + ours;
-  const uint64_t more = held_at_start_ + *own;
-  told_ = std::min(held, more - std::min(more, at_start));
-  asked_about_ = held;
-  asked_with_ours_ = ours;
-  return settle(answer, ours, told_);
+  const uint64_t at_start = *start_.own + ours;
+  const uint64_t more = start_.held + *own;
+  asked_.told = std::min(held, more - std::min(more, at_start));
+  asked_.about = held;
+  asked_.with_ours = ours;
+  return settle(answer, ours, asked_.told);
 }
 
 void Outside::before_call() noexcept { before_ = look_before_call(device_); }

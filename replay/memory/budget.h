@@ -73,13 +73,17 @@ class Outside {
   uint64_t settle(const Answer& answer, uint64_t ours, uint64_t bytes) noexcept;
 
   std::mutex mutex_;
-  uint64_t held_at_start_ = 0;
-  uint64_t given_at_start_ = 0;
-  uint64_t free_at_start_ = 0;
-  std::optional<uint64_t> own_at_start_;  // as NVML tells it
-  uint64_t asked_about_ = 0;              // NVML, last: so many bytes that nothing explains, when ours were so many
-  uint64_t asked_with_ours_ = 0;
-  uint64_t told_ = 0;  // ... and its answer
+  struct AtStart {
+    uint64_t held = 0;
+    uint64_t given = 0;
+    uint64_t free = 0;
+    std::optional<uint64_t> own = {};  // as NVML tells it
+  } start_;
+  struct AskedNvml {
+    uint64_t about = 0;  // so many bytes that nothing explains, when ours were so many
+    uint64_t with_ours = 0;
+    uint64_t told = 0;  // ... and the answer
+  } asked_;             // NVML, last
   CUdevice device_ = 0;
   BeforeCall before_;
   uint64_t by_calls_ = 0;       // taken

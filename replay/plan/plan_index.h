@@ -29,42 +29,51 @@ struct Repeat {
   std::vector<uint32_t> outputs = {};  // chunked tensors that it makes again
 };
 
-struct PlanIndex {
-  plan::Plan plan;
-  Zone zone;                           // the part of the arena that plans share: small tensors first
-  Zone ranges;                         // ... and in it the ranges that are this plan's alone
-  uint64_t slab_bytes = 0;             // of small transient tensors, padded to chunks
-  std::vector<uint64_t> addresses;     // by tensor: of transient ones; 0 for persistent ones
-  std::vector<uint32_t> rank;          // by vertex: position in plan.order
-  std::vector<LaneKind> lanes;         // by vertex
-  std::vector<uint32_t> predecessors;  // by vertex: how many of distance 0
-  std::vector<uint32_t> cyclic;        // by vertex: how many of distance 1
+// What waits for what, by vertex.
+struct PlanOrder {
+  std::vector<uint32_t> rank;  // position in plan.order
+  std::vector<LaneKind> lanes;
+  std::vector<uint32_t> predecessors;  // how many of distance 0
+  std::vector<uint32_t> cyclic;        // how many of distance 1
   std::vector<std::vector<Edge>> successors;
-  // By vertex: issued work (releases looked through) to wait for. Of ops, also what was on the same stream when it was
-  // recorded: the program may use others by now.
+  // Issued work (releases looked through) to wait for. Of ops, also what was on the same stream when it was recorded:
+  // the program may use others by now.
   std::vector<std::vector<Edge>> waits;
-  std::vector<bool> waited_for;    // by vertex: work on another lane waits for it, if streams are as recorded
-  std::vector<bool> offloaded;     // by tensor: has an offload vertex
-  std::vector<bool> leaves_again;  // by tensor: may be offloaded twice with the same bytes
-  // By tensor, transient ones, for strict safety: its range may stay mapped while it is there and between its free and
-  // its first use in the next iteration, because no other tensor has its chunks at a time when unseen work might touch
-  // it.
-  std::vector<bool> keeps_mapping;
-  // By tensor, for audited safety where some ops are not audited: its range stays mapped while its bytes are away.
-  std::vector<bool> aliased;
-  bool as_trusted = false;  // audited safety, and all ops are
-  bool remaps = false;      // a tensor comes to other chunks than those of its home
+  std::vector<bool> waited_for;  // work on another lane waits for it, if streams are as recorded
+};
+
+// Where its own tensors lie, and what becomes of them, by tensor.
+struct PlanTensors {
+  Zone zone;                // the part of the arena that plans share: small tensors first
+  Zone ranges;              // ... and in it the ranges that are this plan's alone
+  uint64_t slab_bytes = 0;  // of small transient tensors, padded to chunks
   uint32_t persistent_count = 0;
-  uint32_t last_call = 0;  // of the program
-  // Recompute (lives.h). By vertex: no call of the program makes it ready; the repeat that it begins with, and that it
-  // is; it drops a tensor that a repeat makes again. By call: the program's next one.
-  std::vector<Repeat> repeats;  // in the order of the program's launches
-  std::vector<bool> ours;
-  std::vector<uint32_t> repeated_by;
-  std::vector<uint32_t> repeat_of;
-  std::vector<bool> drops;
-  std::vector<uint32_t> drop_launch;  // by vertex: of a drop, the launch that made the tensor
-  std::vector<uint32_t> next_call;
+  std::vector<uint64_t> addresses;  // of transient ones; 0 for persistent ones
+  std::vector<bool> offloaded;      // has an offload vertex
+  std::vector<bool> leaves_again;   // may be offloaded twice with the same bytes
+  // Transient ones, for strict safety: its range may stay mapped while it is there and between its free and its first
+  // use in the next iteration, because no other tensor has its chunks at a time when unseen work might touch it.
+  std::vector<bool> keeps_mapping;
+  // For audited safety where some ops are not audited: its range stays mapped while its bytes are away.
+  std::vector<bool> aliased;
+};
+
+// Recompute (lives.h), by vertex.
+struct PlanRepeats {
+  std::vector<Repeat> repeats;        // in the order of the program's launches
+  std::vector<bool> ours;             // no call of the program makes it ready
+  std::vector<uint32_t> repeated_by;  // the repeat that it begins with
+  std::vector<uint32_t> repeat_of;    // ... that it is
+  std::vector<bool> drops;            // it drops a tensor that a repeat makes again
+  std::vector<uint32_t> drop_launch;  // of a drop, the launch that made the tensor
+};
+
+struct PlanIndex : PlanOrder, PlanTensors, PlanRepeats {
+  plan::Plan plan;
+  bool as_trusted = false;          // audited safety, and all ops are
+  bool remaps = false;              // a tensor comes to other chunks than those of its home
+  uint32_t last_call = 0;           // of the program
+  std::vector<uint32_t> next_call;  // by call: the program's next one
 };
 
 // Gives the plan's own tensors addresses in `zone` and inverts the edges: small ones at its beginning, large ones from

@@ -10,7 +10,6 @@
 #include "preload/facts/store.h"
 #include "preload/trace/identity.h"
 #include "preload/trace/signature.h"
-#include "replay/issue/held_memory.h"
 #include "replay/plans/plan_words.h"
 
 namespace reprise::replay {
@@ -66,15 +65,16 @@ PlanPlace next_place(const Shared& shared, uint32_t plans) noexcept {
 
 // Bytes, by what the program takes and holds so far.
 uint64_t budget_now(const Shared& shared) noexcept {
-  const uint64_t peak = peak_beside_outside(shared, shared.counters.peak_footprint_bytes.load());
-  return known_budget(budget_of(shared), peak, shared.counters.outside_bytes.load());
+  const uint64_t peak = shared.account.peak_beside_outside(shared.counters.peak_footprint_bytes.load());
+  return shared.account.known(peak, shared.counters.outside_bytes.load());
 }
 
 // Would all that was ever alive at once be on the device, with what the program holds around us?
 bool all_fits(const Shared& shared) noexcept {
   const Counters& counters = shared.counters;
-  const uint64_t peak = peak_beside_outside(shared, counters.peak_footprint_bytes.load());
-  const uint64_t chunks = chunk_limit(budget_of(shared), shared.chunk_bytes, counters.outside_bytes.load(), peak, 0);
+  const uint64_t peak = shared.account.peak_beside_outside(counters.peak_footprint_bytes.load());
+  const uint64_t chunks =
+      chunk_limit(shared.account.rule(), shared.chunk_bytes, counters.outside_bytes.load(), peak, 0);
   return std::min(chunks * shared.chunk_bytes, counters.room_bytes.load()) >= counters.peak_in_chunks_bytes.load();
 }
 
@@ -86,54 +86,56 @@ std::string path_of_planner(const Config& config) {
 
 }  // namespace
 
-PlanSession::PlanSession(const Config& config, Recorder* recorder, Shared* shared, plan::Safety safety) noexcept
+PlanSession::PlanSession(const Config& config, Recorder* recorder, Shared* shared, PlanSession* before) noexcept
     : config_(config),
       recorder_(recorder),
       shared_(*shared),
-      follower_(std::make_unique<PlanFollower>(shared)),
-      planner_(safety),
+      follower_(shared, before != nullptr ? before->follower_.repetition().take() : CountedLoops{}),
+      planner_(shared->safety),
       recording_(recorder, shared),
-      why_(shared) {}
+      why_(shared, before != nullptr ? &before->why_ : nullptr),
+      is_first_(before == nullptr) {
+  if (is_first_) return;
+  told_audited_ = before->told_audited_;
+  plans_taken_ = before->plans_taken_;
+  recording_.allow(false);
+  if (config.plan == nullptr) phase_ = Phase::stopped;
+}
 
 void PlanSession::open(uint64_t fixed_budget) noexcept {
-  if (!closed_) recording_.open();
-  follower_->live().open(shared_.chunk_bytes, shared_.granularity);
+  if (is_first_) recording_.open();
+  follower_.live().open(shared_.chunk_bytes, shared_.granularity);
   if (config_.plan != nullptr) return load_given(fixed_budget);
-  follower_->repetition().watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && !closed_));
+  follower_.repetition().watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && is_first_));
   if (config_.audit) phase_ = Phase::stopped;
 }
 
 void PlanSession::load_given(uint64_t fixed_budget) noexcept {
   asked_.plan_path = config_.plan;
   planner_.load(config_.plan, next_place(shared_, plan_count_));
-  if (planner_.state() == PlanState::ready) warn_of_given(config_, shared_, planner_.plan_index()->plan, fixed_budget);
+  if (planner_.state() == PlanState::ready)
+    warn_of_given(config_, shared_, planner_.answer().plan_index->plan, fixed_budget);
 }
 
 void PlanSession::close() noexcept {
-  if (!closed_) say_why_unplanned();
-  follower_ = std::make_unique<PlanFollower>(&shared_, follower_->repetition().take());
-  plan_count_ = 0;
-  for (auto& plan : shared_.plans) plan.store(nullptr);
-  for (auto& unusable : shared_.plan_unusable) unusable.store(false);
-  closed_ = true;
+  if (is_first_) say_why_unplanned();
   stop(false);
-  if (config_.plan != nullptr) phase_ = Phase::watching;
 }
 
 void PlanSession::after_step(const FollowedCall& step, uint64_t sequence) noexcept {
-  recording_.follow(follower_.get(), sequence);
+  recording_.follow(&follower_, sequence);
   if (step.holds) {
     log_line(LogLevel::info, "the plans are of parts of what repeats: it is recorded in one piece");
-    recording_.begin_stretch(follower_.get(), sequence, 0);
+    recording_.begin_stretch(&follower_, sequence, 0);
   }
   look_at_planner(step.ask_planner, sequence);
 }
 
 void PlanSession::allocated(const AllocateCall& call, CUdeviceptr address) noexcept {
   Counters& counters = shared_.counters;
-  LiveAllocations& live = follower_->live();
+  LiveAllocations& live = follower_.live();
   live.add(call.allocation, {address, call.size, call.origin});
-  set_footprint(shared_, live.footprint());
+  shared_.account.set_footprint(live.footprint());
   counters.in_chunks_bytes.store(live.in_chunks(), std::memory_order_relaxed);
   counters.requested_bytes.store(live.bytes(), std::memory_order_relaxed);
   const auto raise = [](std::atomic<uint64_t>& most, uint64_t now) {
@@ -147,15 +149,15 @@ void PlanSession::allocated(const AllocateCall& call, CUdeviceptr address) noexc
 }
 
 void PlanSession::freed(uint64_t allocation) noexcept {
-  LiveAllocations& live = follower_->live();
+  LiveAllocations& live = follower_.live();
   live.remove(allocation);
   shared_.counters.requested_bytes.store(live.bytes(), std::memory_order_relaxed);
-  set_footprint(shared_, live.footprint());
+  shared_.account.set_footprint(live.footprint());
   shared_.counters.in_chunks_bytes.store(live.in_chunks(), std::memory_order_relaxed);
 }
 
 void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
-  if (closed_ && config_.plan == nullptr) return;  // an answer would be about memory that is gone
+  if (!is_first_ && config_.plan == nullptr) return;  // an answer would be about memory that is gone
   const PlanState state = planner_.state();
   if (state == PlanState::running) return;
   if (state != PlanState::none) return take_answer(state, sequence);
@@ -167,9 +169,9 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
               "no iteration was found in " + std::to_string(recording_.calls()) + " calls");
     stop(false);
   }
-  Repetition& repetition = follower_->repetition();
+  Repetition& repetition = follower_.repetition();
   const uint64_t loop = repeats ? repetition.detector().loop() : 0;
-  if (repeats && phase_ == Phase::left_out && questions_.is_another(loop, follower_->calls_seen())) {
+  if (repeats && phase_ == Phase::left_out && questions_.is_another(loop, follower_.calls_seen())) {
     return plan_again(sequence);
   }
   if (repeats && config_.audit) repetition.watch(false);  // the period is known: iterations are counted from here on
@@ -183,7 +185,7 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
     if (config_.trace_is_private) recording_.allow(false);
     return;
   }
-  if (!questions_.may_ask(loop, follower_->calls_seen())) return;
+  if (!questions_.may_ask(loop, follower_.calls_seen())) return;
   ask();
   if (!config_.wait_for_plan) return;
   planner_.wait();
@@ -196,11 +198,11 @@ void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
     plan_impossible();
     return planner_.reset();
   }
-  log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
-  on_demand(run_log::on_demand::no_iteration, planner_.message());
-  why_.not_yet(planner_.message());
-  if (planner_.is_early()) questions_.answered_early();
-  if (planner_.is_part()) questions_.answered_part(follower_->calls_seen());
+  log_line(LogLevel::info, "no plan yet: %s", planner_.answer().message.c_str());
+  on_demand(run_log::on_demand::no_iteration, planner_.answer().message);
+  why_.not_yet(planner_.answer().message);
+  if (planner_.answer().is_early) questions_.answered_early();
+  if (planner_.answer().is_part) questions_.answered_part(follower_.calls_seen());
   planner_.reset();
   no_plan_of_it();
 }
@@ -211,30 +213,30 @@ void PlanSession::on_demand(const WhyUnplanned::Cause& cause, const std::string&
 
 void PlanSession::say_why_unplanned() noexcept {
   const bool given = config_.plan != nullptr;
-  why_.end(*follower_, plan_count_, given);
+  why_.end(follower_, plan_count_, given);
   if (shared_.counters.iterations_planned.load() != 0 || has_plans()) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
     return why_.end_asked(RunLogWriter::now_ns() - asked_.at_ns);
   }
   const bool recorded = given || (recorder_ != nullptr && config_.trace != nullptr);
   const bool looked_for = phase_ == Phase::watching || phase_ == Phase::fits;
-  why_.end_unplanned(follower_->calls_seen(), recorded, looked_for);
+  why_.end_unplanned(follower_.calls_seen(), recorded, looked_for);
 }
 
 // The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one.
 void PlanSession::no_plan_of_it() noexcept {
-  follower_->repetition().detector().rejected(!has_plans());
+  follower_.repetition().detector().rejected(!has_plans());
   if (!questions_.answered_none(has_plans())) return;
   log_line(LogLevel::info, "nothing more is planned for now: %u questions in a row gave no new plan", kMostFruitless);
   leave_out_loop(kNoLoop);
 }
 
 void PlanSession::plan_impossible() noexcept {
-  const uint64_t needed = planner_.needed_bytes();
+  const uint64_t needed = planner_.answer().needed_bytes;
   const bool room = asked_.with_room == asked_.budget;
   if (needed != 0 && room && raise_to_plan(needed)) return;
   if (has_plans()) {
-    log_line(LogLevel::info, "a loop is managed on demand: %s", planner_.message().c_str());
+    log_line(LogLevel::info, "a loop is managed on demand: %s", planner_.answer().message.c_str());
     if (needed == 0) return stop(false);
     return no_plan_of_it();
   }
@@ -242,11 +244,12 @@ void PlanSession::plan_impossible() noexcept {
   bool is_new = false;
   if (needed != 0) {
     // Where one call needs more than the budget, that call says so, with the number that is enough.
-    why_.too_little(run_log::on_demand::too_small, planner_.message(), needed);
+    why_.too_little(run_log::on_demand::too_small, planner_.answer().message, needed);
   } else {
-    is_new = why_.on_demand(run_log::on_demand::no_plan, planner_.message());
+    is_new = why_.on_demand(run_log::on_demand::no_plan, planner_.answer().message);
   }
-  log_line(is_new ? LogLevel::warn : LogLevel::info, "memory is managed on demand: %s", planner_.message().c_str());
+  log_line(is_new ? LogLevel::warn : LogLevel::info, "memory is managed on demand: %s",
+           planner_.answer().message.c_str());
   shared_.counters.least_budget_bytes.store(needed);
   leave_out_loop(questions_.last_loop());
   wanted_ = needed;
@@ -257,10 +260,10 @@ void PlanSession::plan_impossible() noexcept {
 // which the program runs well. false: there is none.
 bool PlanSession::raise_to_plan(uint64_t needed) noexcept {
   Counters& counters = shared_.counters;
-  if (config_.budget.fraction <= 0 || needed > peak_of_program(shared_)) return false;
+  if (config_.budget.fraction <= 0 || needed > shared_.account.peak_of_program()) return false;
   if (needed <= counters.raised_bytes.load()) return false;  // and it was no use
   log_line(LogLevel::info, "the budget of %s is raised to %s: %s", readable_bytes(asked_.budget).c_str(),
-           readable_bytes(needed).c_str(), planner_.needed_because().c_str());
+           readable_bytes(needed).c_str(), planner_.answer().needed_because.c_str());
   counters.raised_bytes.store(needed);
   wanted_ = needed;
   grown();
@@ -269,12 +272,12 @@ bool PlanSession::raise_to_plan(uint64_t needed) noexcept {
 
 // The budget is not what is too small, or not it alone: the device has less.
 void PlanSession::no_room_for_plan(uint64_t needed) noexcept {
-  const RoomFigures room = shared_.room.get();
+  const RoomFigures room = shared_.account.room.get();
   const bool budget_too = needed > asked_.budget;
   char why[1024];
   std::snprintf(why, sizeof why,
                 "no plan fits into the %s that the device has room for: %s, so at least %s are needed%s; %s; %s",
-                readable_bytes(asked_.with_room).c_str(), planner_.needed_because().c_str(),
+                readable_bytes(asked_.with_room).c_str(), planner_.answer().needed_because.c_str(),
                 readable_bytes(needed).c_str(), budget_too ? ", more than the budget, too" : "",
                 who_has_the_rest(room).c_str(), how_to_get_room(room, needed).c_str());
   why_.too_little(run_log::on_demand::no_room, why, needed);
@@ -284,27 +287,27 @@ void PlanSession::no_room_for_plan(uint64_t needed) noexcept {
 }
 
 void PlanSession::leave_out_loop(uint64_t loop) noexcept {
-  questions_.leave_out(loop, follower_->calls_seen());
+  questions_.leave_out(loop, follower_.calls_seen());
   stop(true);
   phase_ = Phase::left_out;
   if (config_.trace_is_private) recording_.allow(false);  // a trace that the user asked for may be planned by hand
-  follower_->repetition().watch_for_others();
+  follower_.repetition().watch_for_others();
 }
 
 void PlanSession::plan_again(uint64_t sequence) noexcept {
   log_line(LogLevel::info, "a loop repeats that may be planned: it is recorded");
   phase_ = Phase::watching;
   questions_.forget_loops();
-  follower_->repetition().watch(true);
+  follower_.repetition().watch(true);
   recording_.allow(true);
-  if (recording_.begin_with_next()) recording_.begin_stretch(follower_.get(), sequence, 0);
+  if (recording_.begin_with_next()) recording_.begin_stretch(&follower_, sequence, 0);
 }
 
 void PlanSession::stop(bool keep_recording) noexcept {
   phase_ = Phase::stopped;
   wanted_ = 0;
-  follower_->repetition().watch(false);
-  follower_->rounds().end_hold();
+  follower_.repetition().watch(false);
+  follower_.rounds().end_hold();
   if (!keep_recording || !recording_.may_record()) recording_.stop();
 }
 
@@ -326,8 +329,8 @@ void PlanSession::grown() noexcept {
   phase_ = Phase::watching;
   recording_.allow(true);
   recording_.begin_with_next();
-  follower_->repetition().watch(true);
-  follower_->repetition().detector().restart(0);
+  follower_.repetition().watch(true);
+  follower_.repetition().detector().restart(0);
 }
 
 void PlanSession::ask() noexcept {
@@ -346,33 +349,34 @@ void PlanSession::ask() noexcept {
   request.budget_bytes = asked_.budget = budget_now(shared_);
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
     request.budget_bytes = std::min(request.budget_bytes, room + outside);
-    shared_.room.tell_of_less_than(asked_.budget, shared_.run_log);
+    shared_.account.room.tell_of_less_than(asked_.budget, shared_.run_log);
   }
   asked_.with_room = request.budget_bytes;
-  Detector& detector = follower_->repetition().detector();
+  Detector& detector = follower_.repetition().detector();
   detector.asked();
   request.from_call = recording_.from_call();
   // During a hold shorter loops have plans.
-  request.least_calls = follower_->rounds().holding() ? detector.period() - detector.period() / 8 : 0;
-  request.least_share = questions_.least_share(has_plans(), follower_->calls_seen());
+  request.least_calls = follower_.rounds().holding() ? detector.period() - detector.period() / 8 : 0;
+  request.least_share = questions_.least_share(has_plans(), follower_.calls_seen());
   request.best_start = questions_.best_start(has_plans());
   request.limit_seconds = config_.plan_limit;
   asked_.plan_path = request.plan;
   recorder_->info("memory.held_bytes", outside);
-  recorder_->info("memory.peak_bytes", peak_of_program(shared_));
-  collect_activity(recorder_, shared_);
+  recorder_->info("memory.peak_bytes", shared_.account.peak_of_program());
+  collect_activity(recorder_, shared_.common);
   asked_.at_ns = RunLogWriter::now_ns();
   planner_.ask(request, recorder_, next_place(shared_, plan_count_));
 }
 
 void PlanSession::take_plan(uint64_t sequence) noexcept {
-  const PlanIndex* const index = planner_.plan_index();
+  const PlanIndex* const index = planner_.answer().plan_index;
   planner_.reset();
-  if (is_known(shared_, *follower_, plan_count_, index->plan)) {
+  if (is_known(shared_, follower_, plan_count_, index->plan)) {
     log_line(LogLevel::info, "the loop that was found has a plan already");
     return no_plan_of_it();
   }
-  write_plan(shared_.run_log, *index, {plan_count_, asked_.plan_path, planner_.recording_ns(), planner_.planner_ns()});
+  write_plan(shared_.run_log, *index,
+             {plan_count_, asked_.plan_path, planner_.answer().recording_ns, planner_.answer().planner_ns});
   if (shared_.safety == plan::Safety::audited && !told_audited_ && has_no_audited(*index)) {
     warn_of_nothing_audited();
     told_audited_ = true;
@@ -383,10 +387,10 @@ void PlanSession::take_plan(uint64_t sequence) noexcept {
   questions_.answered_plan();
   why_.plan_taken();
   shared_.counters.least_budget_bytes.store(0);
-  follower_->use(index);
+  follower_.use(index);
   if (config_.plan != nullptr || plan_count_ == kMostPlans) return stop(false);
   // What the program does besides counts from when this plan has ended; should it never begin, from now on.
-  recording_.begin_stretch(follower_.get(), sequence, 2 * index->plan.calls.size());
+  recording_.begin_stretch(&follower_, sequence, 2 * index->plan.calls.size());
   recording_.begin_anew_when_resumed();
 }
 

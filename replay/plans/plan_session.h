@@ -1,6 +1,5 @@
 // Which plan, when: asks the planner when the program repeats itself, keeps the plans that it makes, and says why there
-// is none. One for the device that is managed; the plans are of one context. Caller: the enforcer, under the submission
-// lock.
+// is none. One for a device and the context in which it is managed. Caller: the session, under the submission lock.
 //
 //                 repeats                    a plan, or none of this loop
 //     watching ------------> (planner works) ---------------------------> watching
@@ -14,7 +13,6 @@
 // Whether a plan is followed is the follower's (plan_follower.h), whether none begins for a while that of its rounds.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "preload/base/config.h"
@@ -30,15 +28,16 @@ namespace reprise::replay {
 
 class PlanSession {
  public:
-  PlanSession(const Config& config, Recorder* recorder, Shared* shared, plan::Safety safety) noexcept;
+  // `before`: of a context of this device that has ended, and with it the addresses of its plans: from now on memory is
+  // managed on demand, or by the plan that the user gave. Iterations are counted on. nullptr: this is the first.
+  PlanSession(const Config& config, Recorder* recorder, Shared* shared, PlanSession* before) noexcept;
 
-  // Memory begins to be managed, in a first or a later context. `fixed_budget`: in bytes, 0: a percentage.
+  // Memory begins to be managed. `fixed_budget`: in bytes, 0: a percentage.
   void open(uint64_t fixed_budget) noexcept;
-  // The context has ended, and with it the addresses of all plans: from now on memory is managed on demand, or by the
-  // plan that the user gave. Iterations are counted on.
+  // The context has ended.
   void close() noexcept;
 
-  PlanFollower& follower() const noexcept { return *follower_; }
+  PlanFollower& follower() noexcept { return follower_; }
   // For each call of the program, when the follower has said what it is and before it is appended. Cheap while nothing
   // changes.
   void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
@@ -73,13 +72,13 @@ class PlanSession {
   const Config& config_;
   Recorder* const recorder_;
   Shared& shared_;
-  std::unique_ptr<PlanFollower> follower_;
+  PlanFollower follower_;
   PlannerProcess planner_;
   RecordedCalls recording_;
   PlannerQuestions questions_;
   WhyUnplanned why_;
   Phase phase_ = Phase::watching;
-  bool closed_ = false;  // the context that was managed first has ended
+  const bool is_first_;
   bool told_audited_ = false;
   uint32_t plan_count_ = 0;  // in this context
   uint64_t plans_taken_ = 0;

@@ -67,7 +67,7 @@ void warn_of_given(const Config& config, const Shared& shared, const plan::Plan&
     log_line(LogLevel::warn, "%s: the plan %s", config.plan, other.c_str());
   }
   if (!config.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
-  const uint64_t allowed = known_budget(shared.budget, plan.peak_bytes, 0);
+  const uint64_t allowed = known_budget(shared.account.budget, plan.peak_bytes, 0);
   if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config.plan, less.c_str());
   }

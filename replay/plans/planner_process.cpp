@@ -75,7 +75,7 @@ void close_all_behind(unsigned first) {
 }
 
 // What the planner prints is not the program's. Files are closed first: the program may have all that it may have.
-void leave_files_of_program() {
+void leave_files_of_process() {
   constexpr int kFirst = STDERR_FILENO + 1;
   close_all_behind(kFirst);
   const int null = open("/dev/null", O_RDWR);
@@ -90,7 +90,7 @@ void leave_files_of_program() {
 int start_child(void* data) {
   const auto* const start = static_cast<const ChildStart*>(data);
   end_with(start->program);
-  leave_files_of_program();
+  leave_files_of_process();
   // The program's handlers must not run here: they would see the program's own memory.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -210,34 +210,51 @@ int run_unseen(const std::vector<std::string>& arguments, uint32_t limit_seconds
   return child > 0 ? status : -1;
 }
 
-void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
-  state_.store(PlanState::running, std::memory_order_relaxed);
-  if (!start_thread("reprise plan", [=, this] { run(request, recorder, place); })) {
-    message_ = "no thread for the planner could be started";
-    answer(PlanState::impossible);
-  }
+namespace {
+
+void conclude(PlannerAnswer* to, PlanState state) noexcept {
+  to->state.store(state, std::memory_order_release);
+  to->state.notify_all();
 }
 
-void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
+void take(Result<plan::Plan> plan, const PlanPlace& place, plan::Safety safety, PlannerAnswer* to) noexcept {
+  auto* const plan_index = new PlanIndex;  // lives as long as the process
+  std::string why;
+  if (!plan.ok()) {
+    to->message = plan.status().message();
+  } else if (make_plan_index(std::move(plan.value()), place.zone, place.chunk_bytes, plan_index, &why, safety,
+                             place.ranges_at)) {
+    to->plan_index = plan_index;
+    conclude(to, PlanState::ready);
+    return;
+  } else {
+    to->message = why;
+  }
+  delete plan_index;
+  conclude(to, PlanState::impossible);
+}
+
+void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place, plan::Safety safety,
+         PlannerAnswer* to) noexcept {
   // As long as the planner may take: on a full machine the recording's own thread may stand still for many seconds.
   constexpr uint64_t kMostMilliseconds = UINT32_MAX;
   const uint64_t limit = std::min(request.limit_seconds * uint64_t{1000}, kMostMilliseconds);
   if (limit == 0) {
-    message_ = "no planner runs, as REPRISE_PLAN_LIMIT allows it no time";
-    answer(PlanState::impossible);
+    to->message = "no planner runs, as REPRISE_PLAN_LIMIT allows it no time";
+    conclude(to, PlanState::impossible);
     return;
   }
   const uint64_t asked_ns = RunLogWriter::now_ns();
   if (recorder != nullptr && !recorder->flush(static_cast<uint32_t>(limit))) {
-    message_ = "the recording could not be written";
-    answer(PlanState::impossible);
+    to->message = "the recording could not be written";
+    conclude(to, PlanState::impossible);
     return;
   }
   const AnswerFile plan_file(request.plan);
   const AnswerFile status_file{std::string()};
   if (plan_file.path().empty() || status_file.path().empty()) {
-    message_ = "there is no memory for a plan: " + (plan_file.path().empty() ? plan_file : status_file).why();
-    answer(PlanState::impossible);
+    to->message = "there is no memory for a plan: " + (plan_file.path().empty() ? plan_file : status_file).why();
+    conclude(to, PlanState::impossible);
     return;
   }
   std::vector<std::string> arguments = {request.planner,
@@ -248,7 +265,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
                                         "--policy",
                                         request.policy,
                                         "--safety",
-                                        plan::name_of(safety_),
+                                        plan::name_of(safety),
                                         "--from",
                                         std::to_string(request.from_call),
                                         "--calls",
@@ -269,59 +286,54 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   }
   const uint64_t started_ns = RunLogWriter::now_ns();
   const int status = run_unseen(arguments, request.limit_seconds);
-  recording_ns_ = started_ns - asked_ns;
-  planner_ns_ = RunLogWriter::now_ns() - started_ns;
+  to->recording_ns = started_ns - asked_ns;
+  to->planner_ns = RunLogWriter::now_ns() - started_ns;
   int unread = 0;
   const std::string line = first_line(status_file.path(), &unread);
-  is_part_ = is_early_ = false;
+  to->is_part = to->is_early = false;
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
-    message_ = "the budget holds everything: nothing moves, and nothing is planned";
-    answer(PlanState::not_yet);
+    to->message = "the budget holds everything: nothing moves, and nothing is planned";
+    conclude(to, PlanState::not_yet);
   } else if (status == 0) {
-    take(read_unnamed(plan_file.path()), place);
+    take(read_unnamed(plan_file.path()), place, safety, to);
   } else {
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
     if (code == kTooLong) {
-      message_ = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
+      to->message = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
     } else if (started) {
-      message_ = text_of(line, "message");
+      to->message = text_of(line, "message");
       // What the planner read is no file that anybody knows, or what was recorded just now.
-      if (message_.rfind(request.trace + ": ", 0) == 0) message_.erase(0, request.trace.size() + 2);
-      if (message_.empty()) message_ = why_no_answer(code, unread);
+      if (to->message.rfind(request.trace + ": ", 0) == 0) to->message.erase(0, request.trace.size() + 2);
+      if (to->message.empty()) to->message = why_no_answer(code, unread);
     } else {
-      message_ = "the planner " + request.planner + " could not be started";
+      to->message = "the planner " + request.planner + " could not be started";
     }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
-    is_part_ = started && text_of(line, "status") == "part";
-    is_early_ = started && text_of(line, "status") == "early";
-    const bool later = is_part_ || is_early_ || (started && text_of(line, "status") == "no_iteration");
+    to->is_part = started && text_of(line, "status") == "part";
+    to->is_early = started && text_of(line, "status") == "early";
+    const bool later = to->is_part || to->is_early || (started && text_of(line, "status") == "no_iteration");
     const uint64_t minimum = started ? number_of(line, "minimum_bytes") : 0;
-    needed_bytes_ = minimum > request.budget_bytes ? minimum : 0;
-    needed_because_ = text_of(line, "minimum_because");
-    answer(later ? PlanState::not_yet : PlanState::impossible);
+    to->needed_bytes = minimum > request.budget_bytes ? minimum : 0;
+    to->needed_because = text_of(line, "minimum_because");
+    conclude(to, later ? PlanState::not_yet : PlanState::impossible);
+  }
+}
+
+}  // namespace
+
+void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
+  answer_->state.store(PlanState::running, std::memory_order_relaxed);
+  if (!start_thread("reprise plan", [request, recorder, place, safety = safety_, to = answer_] {
+        run(request, recorder, place, safety, to.get());
+      })) {
+    answer_->message = "no thread for the planner could be started";
+    conclude(answer_.get(), PlanState::impossible);
   }
 }
 
 void PlannerProcess::load(const std::string& path, const PlanPlace& place) noexcept {
-  take(plan::read_plan(path), place);
-}
-
-void PlannerProcess::take(Result<plan::Plan> plan, const PlanPlace& place) noexcept {
-  auto* const plan_index = new PlanIndex;  // lives as long as the process
-  std::string why;
-  if (!plan.ok()) {
-    message_ = plan.status().message();
-  } else if (make_plan_index(std::move(plan.value()), place.zone, place.chunk_bytes, plan_index, &why, safety_,
-                             place.ranges_at)) {
-    plan_index_ = plan_index;
-    answer(PlanState::ready);
-    return;
-  } else {
-    message_ = why;
-  }
-  delete plan_index;
-  answer(PlanState::impossible);
+  take(plan::read_plan(path), place, safety_, answer_.get());
 }
 
 }  // namespace reprise::replay

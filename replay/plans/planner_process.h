@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,20 @@ struct PlanPlace {
   uint64_t chunk_bytes = 0;
 };
 
+// What came of a question. The thread that asks has it, too, and may outlive whoever asked.
+struct PlannerAnswer {
+  std::atomic<PlanState> state{PlanState::none};
+  const PlanIndex* plan_index = nullptr;  // after `ready`: the plan, owned by the process for good
+  std::string message;                    // after `not_yet` or `impossible`: why, as one line
+  bool is_part = false;   // after `not_yet`: there is an iteration, and it covers less than was asked for
+  bool is_early = false;  // ... of one that could not begin at its best place yet
+  // How long it took: until the recording was written, and the planner's process.
+  uint64_t recording_ns = 0;
+  uint64_t planner_ns = 0;
+  uint64_t needed_bytes = 0;   // after `impossible`: the budget that the message asks for, 0: that is not the reason
+  std::string needed_because;  // ... what it is made of, as a clause
+};
+
 class PlannerProcess {
  public:
   explicit PlannerProcess(plan::Safety safety) noexcept : safety_(safety) {}
@@ -43,44 +58,17 @@ class PlannerProcess {
   // Loads an existing plan on the calling thread.
   void load(const std::string& path, const PlanPlace& place) noexcept;
 
-  PlanState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  PlanState state() const noexcept { return answer_->state.load(std::memory_order_acquire); }
   // Until it is no more `running`.
-  void wait() const noexcept { state_.wait(PlanState::running, std::memory_order_acquire); }
-  // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
-  const PlanIndex* plan_index() const noexcept { return plan_index_; }
-  const std::string& message() const noexcept { return message_; }
-  // After `not_yet`: there is an iteration, and it covers less than was asked for.
-  bool is_part() const noexcept { return is_part_; }
-  // ... of one that could not begin at its best place yet.
-  bool is_early() const noexcept { return is_early_; }
-  // How long the answer took: until the recording was written, and the planner's process.
-  uint64_t recording_ns() const noexcept { return recording_ns_; }
-  uint64_t planner_ns() const noexcept { return planner_ns_; }
-  // After `impossible`: the budget that the message asks for, 0 when that is not the reason.
-  uint64_t needed_bytes() const noexcept { return needed_bytes_; }
-  // ... what it is made of, as a clause.
-  const std::string& needed_because() const noexcept { return needed_because_; }
-  // The enforcer has read the answer; ask() may be called again.
-  void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
+  void wait() const noexcept { answer_->state.wait(PlanState::running, std::memory_order_acquire); }
+  // While it is not `running`.
+  const PlannerAnswer& answer() const noexcept { return *answer_; }
+  // The answer has been read; ask() may be called again.
+  void reset() noexcept { answer_->state.store(PlanState::none, std::memory_order_release); }
 
  private:
-  void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept;
-  void take(Result<plan::Plan> plan, const PlanPlace& place) noexcept;
-  void answer(PlanState state) noexcept {
-    state_.store(state, std::memory_order_release);
-    state_.notify_all();
-  }
-
   const plan::Safety safety_;
-  std::atomic<PlanState> state_{PlanState::none};
-  const PlanIndex* plan_index_ = nullptr;
-  std::string message_;
-  bool is_part_ = false;
-  bool is_early_ = false;
-  uint64_t recording_ns_ = 0;
-  uint64_t planner_ns_ = 0;
-  uint64_t needed_bytes_ = 0;
-  std::string needed_because_;
+  std::shared_ptr<PlannerAnswer> answer_ = std::make_shared<PlannerAnswer>();
 };
 
 // Starts `arguments` (a path and its arguments) with stdin, stdout and stderr on /dev/null and without LD_PRELOAD and

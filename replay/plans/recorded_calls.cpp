@@ -44,7 +44,7 @@ void RecordedCalls::follow(PlanFollower* follower, uint64_t sequence) noexcept {
   follower->take_whole();
   const LiveAllocations::Map& live = follower->live().all();
   alive_at_pause_.assign(live.begin(), live.end());
-  shared_.recording.store(false, std::memory_order_relaxed);
+  shared_.common.recording.store(false, std::memory_order_relaxed);
   recorder_->pause();
 }
 
@@ -72,28 +72,28 @@ void RecordedCalls::resume(PlanFollower* follower, uint64_t sequence) noexcept {
     call.device = shared_.device;
     recorder_->allocated(id, call, allocation.address, sequence, 0, trace::kCaughtUp);
   }
-  ActivitySource* const activity = shared_.activity.load();
+  ActivitySource* const activity = shared_.common.activity.load();
   if (activity != nullptr && !activity->running()) activity->start();
-  shared_.recording.store(activity != nullptr, std::memory_order_relaxed);
+  shared_.common.recording.store(activity != nullptr, std::memory_order_relaxed);
   if (anew_) begin_stretch(follower, sequence, 0);
 }
 
 void RecordedCalls::stop() noexcept {
   may_record_ = records_ = false;
-  shared_.recording.store(false, std::memory_order_relaxed);
+  shared_.common.recording.store(false, std::memory_order_relaxed);
   if (recorder_ != nullptr) recorder_->pause();
 }
 
 // A source that goes on costs each call of the driver, and CUPTI keeps other profilers away.
-void collect_activity(Recorder* recorder, Shared& shared) noexcept {
-  ActivitySource* const activity = shared.activity.load(std::memory_order_acquire);
+void collect_activity(Recorder* recorder, Common& common) noexcept {
+  ActivitySource* const activity = common.activity.load(std::memory_order_acquire);
   if (recorder == nullptr || activity == nullptr) return;
-  const bool recording = shared.recording.load(std::memory_order_relaxed);
-  if (!recording && (shared.sampling.load(std::memory_order_acquire) || !activity->running())) return;
-  if (shared.collecting.exchange(true, std::memory_order_acquire)) return;
+  const bool recording = common.recording.load(std::memory_order_relaxed);
+  if (!recording && (common.sampling.load(std::memory_order_acquire) || !activity->running())) return;
+  if (common.collecting.exchange(true, std::memory_order_acquire)) return;
   recorder->collect(*activity);
   if (!recording) activity->stop();
-  shared.collecting.store(false, std::memory_order_release);
+  common.collecting.store(false, std::memory_order_release);
 }
 
 }  // namespace reprise::replay

@@ -51,6 +51,6 @@ class RecordedCalls {
 
 // Hands device times to the trace while something is recorded. Called where the program has just synchronised: behind
 // the end of a recording that was the last of it, and the source stops. Any thread.
-void collect_activity(Recorder* recorder, Shared& shared) noexcept;
+void collect_activity(Recorder* recorder, Common& common) noexcept;
 
 }  // namespace reprise::replay

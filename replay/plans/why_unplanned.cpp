@@ -5,7 +5,6 @@
 
 #include "analyzer/plan/enforced.h"
 #include "preload/base/readable.h"
-#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
@@ -16,19 +15,19 @@ constexpr uint64_t kLastMomentNs = 500'000'000;
 }  // namespace
 
 bool WhyUnplanned::on_demand(const Cause& cause, const std::string& reason) noexcept {
-  if (!too_little_.empty() || reason == on_demand_) return false;
-  on_demand_ = reason;
+  if (!said_.too_little.empty() || reason == said_.on_demand) return false;
+  said_.on_demand = reason;
   shared_.run_log.write_on_demand(cause, reason);
   return true;
 }
 
 void WhyUnplanned::not_yet(const std::string& message) noexcept {
-  not_yet_ = message;
-  not_yet_after_ = shared_.counters.iterations_on_demand.load();
+  said_.not_yet = message;
+  said_.not_yet_after = shared_.counters.iterations_on_demand.load();
 }
 
 void WhyUnplanned::too_little(const Cause& cause, const std::string& reason, uint64_t least_bytes) noexcept {
-  too_little_ = on_demand_ = reason;
+  said_.too_little = said_.on_demand = reason;
   if (!shared_.run_log.enabled()) return;
   RunLogLine line(run_log::on_demand::line);
   line.add(run_log::on_demand::cause, cause)
@@ -38,8 +37,8 @@ void WhyUnplanned::too_little(const Cause& cause, const std::string& reason, uin
 }
 
 void WhyUnplanned::forget() noexcept {
-  too_little_.clear();
-  on_demand_.clear();
+  said_.too_little.clear();
+  said_.on_demand.clear();
 }
 
 void WhyUnplanned::end(const PlanFollower& follower, uint32_t plans, bool given) noexcept {
@@ -63,18 +62,19 @@ void WhyUnplanned::end(const PlanFollower& follower, uint32_t plans, bool given)
   if (!given || !none_ruled || plans == 0) return;
   const KnownPlan& known = follower.known(0);
   const std::string refusal = shared_.refusal.get();
-  given_idle_ = refusal.empty() ? known.why_never_begun() : refusal;
-  if (given_idle_.empty()) given_idle_ = known.where_left();
-  if (given_idle_.empty()) given_idle_ = "the program ended within its first iteration";
-  if (!refusal.empty() && shared_.refused_for_room.load(std::memory_order_acquire)) how_room_ = how_to_give_it_room();
+  said_.given_idle = refusal.empty() ? known.why_never_begun() : refusal;
+  if (said_.given_idle.empty()) said_.given_idle = known.where_left();
+  if (said_.given_idle.empty()) said_.given_idle = "the program ended within its first iteration";
+  if (!refusal.empty() && shared_.refused_for_room.load(std::memory_order_acquire))
+    said_.how_room = how_to_give_it_room();
 }
 
 // A budget that the device cannot give is not the one to make larger.
 std::string WhyUnplanned::how_to_give_it_room() const noexcept {
   const plan::Plan& plan = shared_.plans[0].load(std::memory_order_relaxed)->plan;
-  const RoomFigures room = shared_.room.get();
-  const uint64_t peak = peak_beside_outside(shared_, shared_.counters.peak_footprint_bytes.load());
-  const uint64_t budget = known_budget(budget_of(shared_), peak, shared_.counters.outside_bytes.load());
+  const RoomFigures room = shared_.account.room.get();
+  const uint64_t peak = shared_.account.peak_beside_outside(shared_.counters.peak_footprint_bytes.load());
+  const uint64_t budget = shared_.account.known(peak, shared_.counters.outside_bytes.load());
   if (room.total == 0 || room.room >= budget) {
     const std::string none = plan::why_no_plan_fits(plan, budget);
     return none.empty() ? "give it a larger budget, or make a plan for this one" : none;
@@ -89,21 +89,21 @@ void WhyUnplanned::end_asked(uint64_t waited_ns) noexcept {
                 "the program ended before a plan was made of what it repeats, %.1f s after the planner was asked",
                 static_cast<double>(waited_ns) / 1e9);
   // A question of the last moment says nothing of why there was no plan before; the answer to the one before does.
-  const bool answered = waited_ns < kLastMomentNs && !not_yet_.empty();
+  const bool answered = waited_ns < kLastMomentNs && !said_.not_yet.empty();
   on_demand(run_log::on_demand::unfinished,
-            answered ? why + (" once more; before, it said: " + not_yet_) : std::string(why));
+            answered ? why + (" once more; before, it said: " + said_.not_yet) : std::string(why));
 }
 
 void WhyUnplanned::end_unplanned(uint64_t calls, bool recorded, bool looked_for) noexcept {
   if (!recorded) {
     on_demand(run_log::on_demand::not_recorded, "nothing was recorded that a plan could be made of");
-  } else if (looked_for && on_demand_ == not_yet_ && !not_yet_.empty() &&
-             shared_.counters.iterations_on_demand.load() > not_yet_after_) {
+  } else if (looked_for && said_.on_demand == said_.not_yet && !said_.not_yet.empty() &&
+             shared_.counters.iterations_on_demand.load() > said_.not_yet_after) {
     on_demand(run_log::on_demand::unfinished,
               "the program ended before enough of it was recorded for a plan: when it was last asked, the planner "
               "said: " +
-                  not_yet_);
-  } else if (on_demand_.empty()) {
+                  said_.not_yet);
+  } else if (said_.on_demand.empty()) {
     on_demand(run_log::on_demand::no_repetition, "the program ended before its calls repeated: it made " +
                                                      std::to_string(calls) + " that work on the device or its memory");
   }

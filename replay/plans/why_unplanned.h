@@ -13,7 +13,10 @@ class WhyUnplanned {
  public:
   using Cause = run_log::Word<run_log::on_demand::Tag>;
 
-  explicit WhyUnplanned(Shared* shared) noexcept : shared_(*shared) {}
+  // With what was said `before`, in a context that has ended.
+  WhyUnplanned(Shared* shared, const WhyUnplanned* before) noexcept : shared_(*shared) {
+    if (before != nullptr) said_ = before->said_;
+  }
 
   // While there is no plan at all; the same reason once. false: it is not new.
   bool on_demand(const Cause& cause, const std::string& reason) noexcept;
@@ -23,7 +26,7 @@ class WhyUnplanned {
   // budget is too small for it.
   void too_little(const Cause& cause, const std::string& reason, uint64_t least_bytes) noexcept;
   void forget() noexcept;
-  void plan_taken() noexcept { too_little_.clear(); }
+  void plan_taken() noexcept { said_.too_little.clear(); }
 
   // At the end of a context: why each of the plans ruled nothing. `given`: the only one is the user's.
   void end(const PlanFollower& follower, uint32_t plans, bool given) noexcept;
@@ -33,20 +36,22 @@ class WhyUnplanned {
   void end_unplanned(uint64_t calls, bool recorded, bool looked_for) noexcept;
 
   // "" or what the program's last line has to say.
-  const std::string& too_little() const noexcept { return too_little_; }
-  const std::string& given_plan_idle() const noexcept { return given_idle_; }
-  const std::string& how_it_gets_room() const noexcept { return how_room_; }
+  const std::string& too_little() const noexcept { return said_.too_little; }
+  const std::string& given_plan_idle() const noexcept { return said_.given_idle; }
+  const std::string& how_it_gets_room() const noexcept { return said_.how_room; }
 
  private:
   std::string how_to_give_it_room() const noexcept;
 
   Shared& shared_;
-  std::string on_demand_;  // as the run log says
-  std::string too_little_;
-  std::string not_yet_;         // what the planner lacked when it was asked last
-  uint64_t not_yet_after_ = 0;  // iterations on demand that were over then
-  std::string given_idle_;      // the plan that the user gave ruled no iteration
-  std::string how_room_;        // ... which it lacked, but was of this program
+  struct Said {
+    std::string on_demand;  // as the run log says
+    std::string too_little;
+    std::string not_yet;         // what the planner lacked when it was asked last
+    uint64_t not_yet_after = 0;  // iterations on demand that were over then
+    std::string given_idle;      // the plan that the user gave ruled no iteration
+    std::string how_room;        // ... which it lacked, but was of this program
+  } said_;
 };
 
 }  // namespace reprise::replay

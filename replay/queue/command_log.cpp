@@ -86,6 +86,11 @@ bool Waiter::wait() noexcept {
   }
 }
 
+CommandLog::~CommandLog() {
+  if (ring_ != nullptr) munmap(ring_, ring_bytes_);
+  delete[] slots_;
+}
+
 bool CommandLog::open(uint64_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;

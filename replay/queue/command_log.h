@@ -1,5 +1,5 @@
 // The bounded command log: the calls of the program that are not issued yet. Program threads append byte copies (under
-// the enforcer's submission lock), the one dispatcher thread reads them, in any order, and reports each as done. Memory
+// the submission lock), the one dispatcher thread reads them, in any order, and reports each as done. Memory
 // is taken once; a full log makes the program wait, as a driver's full queue does.
 //
 // The life of a launch:
@@ -7,7 +7,7 @@
 //     program thread                                dispatcher thread
 //     cuLaunchKernel
 //      - hook: a Command: what the launch touches
-//      - Enforcer::submit: the plan's next call?
+//      - Session::submit: the plan's next call?
 //      - append_op: a copy of it in the log
 //      - publish  ------------- tail moves ------->   OnDemandExecutor::perform, in the log's order: page in, or
 //     returns before the launch is with the driver,   PlanExecutor::take: wait for its predecessors in the plan
@@ -79,44 +79,56 @@ enum class Errand : uint8_t {
 
 inline constexpr uint32_t kUnplanned = 0xffffffff;
 
-struct LogEntry {
+// How far an entry has come. The log's own, and of those who perform it.
+struct EntryProgress {
+  uint64_t position = 0;
+  uint64_t bytes = 0;   // of the log that this entry takes
+  bool done = false;    // set by done(): the dispatcher has nothing left to do for it
+  bool passed = false;  // set by pass(): its program thread sleeps until it is answered, so no call waits for it
+  bool told = false;    // a line on stderr says why it could not be done
+  Waiter* waiter = nullptr;
+  bool program_issues = false;              // the waiting thread performs the driver call (synchronous copies)
+  std::atomic<uint32_t> program_issued{0};  // 1: the granted thread has made the call
+  CUresult program_result = CUDA_SUCCESS;   // the driver's answer to it
+};
+
+// What an allocation or a free says of memory.
+struct EntryMemory {
+  CUdeviceptr address = 0;
+  uint64_t size = 0;            // bytes as asked for
+  uint32_t chunk_count = 0;     // allocate: 0 for small ones
+  uint64_t allocation = 0;      // id
+  bool stream_ordered = false;  // on the command's stream
+  bool free_handover = false;   // free: the plan hands the address over to a later allocation of the same size
+  bool ends_handover = false;   // free: the plan ended before that allocation came; releases the address alone
+  uint64_t peak_footprint = 0;  // allocate: the program's, with it
+};
+
+struct LogEntry : EntryProgress, EntryMemory {
   EntryKind kind = EntryKind::op;
-  bool program_issues = false;  // the waiting program thread performs the driver call (synchronous copies)
-  bool staged = false;          // `payload` of the copy was staged: the dispatcher copies from `staging`
-  bool done = false;            // set by done(): the dispatcher has nothing left to do for it
-  bool passed = false;        // set by pass(): its program thread sleeps until it is answered, so no call waits for it
-  bool told = false;          // a line on stderr says why it could not be done
+  bool staged = false;        // `payload` of the copy was staged: the dispatcher copies from `staging`
   bool all_resident = false;  // `ordered`: the call that follows may touch any memory
-  bool stream_ordered = false;  // of allocate and free: on the command's stream
   Errand errand = Errand::mark_lanes;
-  bool free_handover = false;  // free: the plan hands the address over to a later allocation of the same size
-  bool ends_handover = false;  // free: the plan ended before that allocation came; releases the address alone
   uint32_t call = kUnplanned;  // index into the plan's calls
   uint64_t iteration = 0;      // planned iteration that the call belongs to
   uint32_t plan = 0;           // activate: which of the plans
-  uint64_t position = 0;
-  Waiter* waiter = nullptr;
-  std::atomic<uint32_t> program_issued{0};  // 1: the granted thread has made the call
-  CUresult program_result = CUDA_SUCCESS;   // the driver's answer to it
-  uint64_t staging = 0;                     // token of the staging area
+  uint64_t staging = 0;        // token of the staging area
   // Of an op. Of others: context and stream; activate: its payload are the addresses of the persistent tensors, in the
   // plan's order.
   Command command{};
-  CUdeviceptr address = 0;   // allocate, free
-  uint64_t size = 0;         // allocate, free: bytes as asked for
-  uint32_t chunk_count = 0;  // allocate: 0 for small ones
-  uint64_t allocation = 0;   // allocate, free: id
-  CUevent event = nullptr;   // event_record, event_wait
+  CUevent event = nullptr;  // event_record, event_wait
   unsigned flags = 0;
   const ReadBack* read_back = nullptr;  // read_back: what the waiting thread asks for
-  uint64_t bytes = 0;                   // of the log that this entry takes
-  uint64_t peak_footprint = 0;          // allocate: the program's, with it
 };
 
 class CommandLog {
  public:
   static constexpr uint64_t kEntries = 1u << 15;
 
+  CommandLog() noexcept = default;
+  ~CommandLog();
+  CommandLog(const CommandLog&) = delete;
+  CommandLog& operator=(const CommandLog&) = delete;
   // Takes `bytes` of memory; false when the system has none.
   bool open(uint64_t bytes) noexcept;
 

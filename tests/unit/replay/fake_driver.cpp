@@ -15,7 +15,8 @@ CUresult unexpected() { return CUDA_ERROR_NOT_SUPPORTED; }
 
 }  // namespace
 
-#define CALLED(name) \
+#define CALLED(name)                               \
+  const std::lock_guard called_lock(fake->mutex_); \
   if (const CUresult refused = fake->called(name); refused != CUDA_SUCCESS) return refused
 
 void fill_table(DriverTable* table) {
@@ -25,14 +26,30 @@ void fill_table(DriverTable* table) {
     CALLED("cuMemAddressReserve");
     return fake->reserve(address, size);
   };
-  table->cuMemCreate = [](CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*,
+  table->cuMemCreate = [](CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* properties,
                           unsigned long long) {
     CALLED("cuMemCreate");
-    return fake->create(handle, size);
+    return fake->create(handle, size, properties != nullptr ? properties->location.id : 0);
+  };
+  table->cuMemGetAllocationGranularity = [](size_t* granularity, const CUmemAllocationProp*,
+                                            CUmemAllocationGranularity_flags) {
+    CALLED("cuMemGetAllocationGranularity");
+    *granularity = 4096;
+    return CUDA_SUCCESS;
+  };
+  table->cuDeviceTotalMem = [](size_t* bytes, CUdevice) {
+    CALLED("cuDeviceTotalMem");
+    *bytes = fake->capacity;
+    return CUDA_SUCCESS;
+  };
+  table->cuCtxGetDevice = [](CUdevice* device) {
+    CALLED("cuCtxGetDevice");
+    *device = fake->device();
+    return CUDA_SUCCESS;
   };
   table->cuMemGetInfo = [](size_t* free, size_t* total) {
     CALLED("cuMemGetInfo");
-    *free = fake->capacity - fake->bytes - fake->other_bytes;
+    *free = fake->capacity - fake->bytes_on(fake->device()) - fake->other_bytes;
     *total = fake->capacity;
     return CUDA_SUCCESS;
   };
@@ -64,6 +81,14 @@ void fill_table(DriverTable* table) {
   table->cuMemHostAlloc = [](void** memory, size_t size, unsigned) {
     CALLED("cuMemHostAlloc");
     return fake->host_alloc(memory, size);
+  };
+  table->cuMemFreeHost = [](void* memory) {
+    CALLED("cuMemFreeHost");
+    const auto found = fake->host_.find(memory);
+    if (found == fake->host_.end()) return CUDA_ERROR_INVALID_VALUE;
+    fake->host_bytes -= found->second.size;
+    fake->host_.erase(found);
+    return CUDA_SUCCESS;
   };
   table->cuMemHostGetDevicePointer = [](CUdeviceptr* address, void* memory, unsigned) {
     CALLED("cuMemHostGetDevicePointer");
@@ -126,15 +151,15 @@ void fill_table(DriverTable* table) {
     *module = reinterpret_cast<CUmodule>(fake->next_ += 0x10);
     return CUDA_SUCCESS;
   };
-  table->cuModuleGetFunction = [](CUfunction* function, CUmodule, const char* name) {
+  table->cuModuleGetFunction = [](CUfunction* function, CUmodule module, const char* name) {
     CALLED("cuModuleGetFunction");
     *function = reinterpret_cast<CUfunction>(fake->next_ += 0x10);
-    if (std::string_view(name) == "reprise_digest_tell") fake->tells_digests_ = *function;
+    fake->digest_kernels_[*function] = {module, std::string_view(name) == "reprise_digest_tell"};
     return CUDA_SUCCESS;
   };
-  table->cuModuleGetGlobal = [](CUdeviceptr* address, size_t* size, CUmodule, const char*) {
+  table->cuModuleGetGlobal = [](CUdeviceptr* address, size_t* size, CUmodule module, const char*) {
     CALLED("cuModuleGetGlobal");
-    return fake->digest_cells(address, size);
+    return fake->digest_cells(module, address, size);
   };
   table->cuMemsetD32Async = [](CUdeviceptr address, unsigned value, size_t count, CUstream stream) {
     CALLED("cuMemsetD32Async");
@@ -144,7 +169,17 @@ void fill_table(DriverTable* table) {
   table->cuLaunchKernel = [](CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                              CUstream stream, void** parameters, void**) {
     CALLED("cuLaunchKernel");
-    return function == fake->tells_digests_ ? fake->tell_digest(stream, parameters) : fake->digest(stream, parameters);
+    const auto [module, tells] = fake->digest_kernels_[function];
+    const CUdeviceptr cells = fake->digest_cells_[module];
+    return tells ? fake->tell_digest(cells, stream, parameters) : fake->digest(cells, stream, parameters);
+  };
+  table->cuMemAddressFree = [](CUdeviceptr, size_t) {
+    CALLED("cuMemAddressFree");
+    return CUDA_SUCCESS;
+  };
+  table->cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) {
+    CALLED("cuThreadExchangeStreamCaptureMode");
+    return CUDA_SUCCESS;
   };
   table->cuCtxSynchronize = [] {
     CALLED("cuCtxSynchronize");
@@ -165,6 +200,7 @@ void fill_table(DriverTable* table) {
 
 FakeDriver::FakeDriver() : before_(detail::driver_table), ready_before_(detail::driver_ready) {
   fake = this;
+  current = reinterpret_cast<CUcontext>(uint64_t{0xc0});
   fill_table(&detail::driver_table);
   detail::driver_ready = true;
 }
@@ -173,6 +209,11 @@ FakeDriver::~FakeDriver() {
   detail::driver_table = before_;
   detail::driver_ready = ready_before_;
   fake = nullptr;
+}
+
+CUdevice FakeDriver::device() const {
+  const auto found = devices.find(current);
+  return found != devices.end() ? found->second : 0;
 }
 
 CUresult FakeDriver::called(const char* function) {
@@ -190,11 +231,12 @@ uint64_t FakeDriver::count(const std::string& function) const {
   return static_cast<uint64_t>(std::count(calls_.begin(), calls_.end(), function));
 }
 
-CUresult FakeDriver::create(CUmemGenericAllocationHandle* handle, uint64_t size) {
+CUresult FakeDriver::create(CUmemGenericAllocationHandle* handle, uint64_t size, CUdevice device) {
   if (bytes + size > capacity) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = next_ += 0x10;
   physical_[*handle].content.resize(size, 0xa5);
-  bytes += size;
+  physical_[*handle].device = device;
+  bytes_on(device) += size;
   peak_bytes = std::max(peak_bytes, bytes);
   return CUDA_SUCCESS;
 }
@@ -206,7 +248,7 @@ CUresult FakeDriver::release(CUmemGenericAllocationHandle handle) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (found->second.mapped != 0) violation("a handle is released while it is mapped");
-  bytes -= found->second.content.size();
+  bytes_on(found->second.device) -= found->second.content.size();
   physical_.erase(found);
   return CUDA_SUCCESS;
 }
@@ -300,14 +342,14 @@ uint64_t FakeDriver::read(CUdeviceptr address) {
 
 void FakeDriver::write(CUdeviceptr address, uint64_t value) { access(address, &value, sizeof value, true); }
 
-CUresult FakeDriver::digest_cells(CUdeviceptr* address, size_t* size) {
+CUresult FakeDriver::digest_cells(CUmodule module, CUdeviceptr* address, size_t* size) {
   *size = size_t{16} * 4096;
   CUmemGenericAllocationHandle handle = 0;
   reserve(address, *size);
-  create(&handle, *size);
+  create(&handle, *size, device());
   map(*address, *size, handle);
-  bytes -= *size;  // the module's, and no chunk
-  digest_cells_ = *address;
+  bytes_on(device()) -= *size;  // the module's, and no chunk
+  digest_cells_[module] = *address;
   return set_access(*address, *size);
 }
 
@@ -316,12 +358,11 @@ void FakeDriver::fill(CUdeviceptr address, uint32_t value, uint64_t count) {
   access(address, words.data(), 4 * count, true);
 }
 
-CUresult FakeDriver::digest(CUstream stream, void** parameters) {
+CUresult FakeDriver::digest(CUdeviceptr cells, CUstream stream, void** parameters) {
   const auto from = *static_cast<CUdeviceptr*>(parameters[0]);
   const auto size = *static_cast<uint64_t*>(parameters[1]);
   const auto place = *static_cast<uint64_t*>(parameters[2]);
   const auto cell = *static_cast<uint32_t*>(parameters[3]);
-  const CUdeviceptr cells = digest_cells_;
   ++digests;
   launch(stream, [=, this] {
     std::vector<unsigned char> content(size);
@@ -337,21 +378,23 @@ CUresult FakeDriver::digest(CUstream stream, void** parameters) {
   return CUDA_SUCCESS;
 }
 
-CUresult FakeDriver::tell_digest(CUstream stream, void** parameters) {
-  const CUdeviceptr from = digest_cells_ + CUdeviceptr{16} * *static_cast<uint32_t*>(parameters[0]);
+CUresult FakeDriver::tell_digest(CUdeviceptr cells, CUstream stream, void** parameters) {
+  const CUdeviceptr from = cells + CUdeviceptr{16} * *static_cast<uint32_t*>(parameters[0]);
   void* const to = reinterpret_cast<void*>(*static_cast<CUdeviceptr*>(parameters[1]));
   launch(stream, [=, this] { access(from, to, 16, false); });
   return CUDA_SUCCESS;
 }
 
 CUresult FakeDriver::host_alloc(void** memory, uint64_t size) {
-  host_.push_back(std::unique_ptr<unsigned char[]>(new unsigned char[size]));
-  *memory = host_.back().get();
+  std::unique_ptr<unsigned char[]> made(new unsigned char[size]);
+  *memory = made.get();
+  host_[*memory] = {std::move(made), size};
   host_bytes += size;
   return CUDA_SUCCESS;
 }
 
 CUstream FakeDriver::stream() {
+  const std::lock_guard lock(mutex_);
   auto* const created = reinterpret_cast<CUstream>(next_ += 0x10);
   streams_[created].context = current;
   return created;
@@ -365,6 +408,7 @@ FakeDriver::Stream* FakeDriver::usable(CUstream stream, const char* function) {
 }
 
 void FakeDriver::launch(CUstream stream, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
   Stream* const queue = usable(stream, "a launch");
   if (queue != nullptr) queue->queue.push_back({std::move(work)});
 }

@@ -1,6 +1,7 @@
 // A driver for the replay's unit tests, in the process of the test: while a FakeDriver lives, driver() is it. It has
 // real bytes, a page table, streams whose work runs only when the test or a synchronising call lets it, and events. It
 // records every call, lets the n-th call of a function fail, and writes down what no driver allows or would survive.
+// Any thread may call the driver; the test's own looks at its numbers are for when no other thread does.
 #pragma once
 #include <cuda.h>
 
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -41,9 +43,11 @@ class FakeDriver {
   // Device memory: chunks that exist, at most ever, and how many the device has.
   uint64_t bytes = 0;
   uint64_t peak_bytes = 0;
-  uint64_t digests = 0;  // launches of that kernel
-  uint64_t capacity = UINT64_MAX;
-  uint64_t other_bytes = 0;  // of other processes, and what the driver takes for itself
+  uint64_t digests = 0;                          // launches of that kernel
+  uint64_t capacity = UINT64_MAX;                // of each
+  std::map<CUdevice, uint64_t> bytes_of_others;  // chunks on devices but 0, which `bytes` does not count
+  std::map<CUcontext, CUdevice> devices;         // of contexts that are not of device 0
+  uint64_t other_bytes = 0;                      // of other processes, and what the driver takes for itself
   // By address: the handle that is mapped there, of ranges that may be accessed.
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> page_table() const;
   bool unmaps_whole_ranges = true;  // false: cuMemUnmap takes one mapping a call
@@ -52,7 +56,7 @@ class FakeDriver {
 
   // The context of the calling thread. Streams and events belong to the one in which they were made: an event can only
   // be recorded on a stream of its own, and copies go to streams of the current one.
-  CUcontext current = reinterpret_cast<CUcontext>(uint64_t{0xc0});
+  static inline thread_local CUcontext current = reinterpret_cast<CUcontext>(uint64_t{0xc0});
 
   // A stream of the current context and work on it. The work runs when the stream gets there.
   CUstream stream();
@@ -83,6 +87,7 @@ class FakeDriver {
   };
   struct Physical {
     std::vector<unsigned char> content;
+    CUdevice device = 0;
     int mapped = 0;
   };
   struct Work {
@@ -112,16 +117,18 @@ class FakeDriver {
   Stream* usable(CUstream stream, const char* function);
 
   CUresult reserve(CUdeviceptr* address, uint64_t size);
-  CUresult create(CUmemGenericAllocationHandle* handle, uint64_t size);
+  CUdevice device() const;  // of the current context
+  uint64_t& bytes_on(CUdevice device) { return device == 0 ? bytes : bytes_of_others[device]; }
+  CUresult create(CUmemGenericAllocationHandle* handle, uint64_t size, CUdevice device);
   CUresult release(CUmemGenericAllocationHandle handle);
   CUresult map(CUdeviceptr address, uint64_t size, CUmemGenericAllocationHandle handle);
   CUresult unmap(CUdeviceptr address, uint64_t size);
   CUresult set_access(CUdeviceptr address, uint64_t size);
   CUresult copy(CUdeviceptr device, void* host, uint64_t size, CUstream stream, bool to_device);
-  CUresult digest_cells(CUdeviceptr* address, size_t* size);
+  CUresult digest_cells(CUmodule module, CUdeviceptr* address, size_t* size);
   void fill(CUdeviceptr address, uint32_t value, uint64_t count);
-  CUresult digest(CUstream stream, void** parameters);
-  CUresult tell_digest(CUstream stream, void** parameters);
+  CUresult digest(CUdeviceptr cells, CUstream stream, void** parameters);
+  CUresult tell_digest(CUdeviceptr cells, CUstream stream, void** parameters);
   CUresult host_alloc(void** memory, uint64_t size);
   CUresult event_record(CUevent event, CUstream stream);
   CUresult event_query(CUevent event);
@@ -131,13 +138,22 @@ class FakeDriver {
 
   std::map<std::string, std::vector<Fault>> faults_;
   std::vector<std::string> calls_;
-  CUfunction tells_digests_ = nullptr;
-  CUdeviceptr digest_cells_ = 0;
+  std::recursive_mutex mutex_;
+  struct DigestKernel {
+    CUmodule module;
+    bool tells;
+  };
+  std::map<CUfunction, DigestKernel> digest_kernels_;
+  std::map<CUmodule, CUdeviceptr> digest_cells_;
   std::map<CUmemGenericAllocationHandle, Physical> physical_;
   std::map<CUdeviceptr, Page> pages_;
   std::map<CUstream, Stream> streams_;
   std::map<CUevent, Event> events_;
-  std::vector<std::unique_ptr<unsigned char[]>> host_;
+  struct HostMemory {
+    std::unique_ptr<unsigned char[]> bytes;
+    uint64_t size;
+  };
+  std::map<void*, HostMemory> host_;
   uint64_t next_ = 0x1000;
   CUdeviceptr next_range_ = uint64_t{1} << 44;
   uint64_t records_ = 0;

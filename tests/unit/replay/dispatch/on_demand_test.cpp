@@ -106,7 +106,9 @@ class OnDemandTest : public ::testing::Test {
 
   testing::SmallDevice device_{4};
   CUcontext context_ = device_.context;  // of the program's calls
-  Shared shared_;
+  Common common_;
+  Account account_{common_};
+  Shared shared_{&common_, &account_};
   Pager pager_{&device_.memory};
   Issuer issuer_{&shared_, &device_.memory};
   OnDemandExecutor on_demand_{&shared_, &device_.memory, &pager_, &issuer_};

@@ -374,7 +374,9 @@ class PlannedDevice : public ::testing::Test {
 
   using FakeDriver = testing::FakeDriver;
   testing::SmallDevice device_{8};
-  Shared shared_;
+  Common common_;
+  Account account_{common_};
+  Shared shared_{&common_, &account_};
   Pager pager_{&device_.memory};
   Issuer issuer_{&shared_, &device_.memory};
   OnDemandExecutor on_demand_{&shared_, &device_.memory, &pager_, &issuer_};

@@ -1,6 +1,6 @@
 // Which vertices may be issued: exactly those whose predecessors are issued and whose call the program has made, for
 // random plans and random orders, over iterations that overlap.
-#include "replay/dispatch/progress.h"
+#include "replay/progress/progress.h"
 
 #include <rapidcheck.h>
 

@@ -126,7 +126,9 @@ class FollowedProgram : public ::testing::Test {
     CUdeviceptr address;
     uint64_t size;
   };
-  Shared shared_;
+  Common common_;
+  Account account_{common_};
+  Shared shared_{&common_, &account_};
   std::vector<CUdeviceptr> cast_;  // of the plan that began last, with an allocation
   PlanFollower follower_{&shared_};
   PlanIndex index_;

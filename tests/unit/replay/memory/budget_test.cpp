@@ -3,8 +3,8 @@
 
 #include <rapidcheck.h>
 
-#include "replay/dispatch/stopwatch.h"
 #include "replay/memory/uses.h"
+#include "replay/progress/stopwatch.h"
 #include "replay/queue/faults.h"
 #include "tests/support/test.h"
 

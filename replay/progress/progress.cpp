@@ -1,4 +1,4 @@
-#include "replay/dispatch/progress.h"
+#include "replay/progress/progress.h"
 
 namespace reprise::replay {
 
