@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
@@ -23,7 +23,7 @@ bool Defragmenter::open(CUcontext context) noexcept {
   const std::lock_guard lock(mutex_);
   if (state_.load() != State::closed) return state_.load() == State::open;
   const char* const why = set_up(context);
-  if (why != nullptr) log_line(LogLevel::warn, "memory is not defragmented: %s", why);
+  if (why != nullptr) say<Cause::not_defragmented>(why);
   state_.store(why == nullptr ? State::open : State::passing, std::memory_order_release);
   return why == nullptr;
 }
@@ -214,7 +214,7 @@ void Defragmenter::stream_destroyed(CUstream stream) noexcept {
 
 void Defragmenter::pass_on(const char* why) noexcept {
   if (state_.exchange(State::passing) != State::passing) {
-    log_line(LogLevel::warn, "%s: from now on all memory comes from the driver", why);
+    say<Cause::defragmenting_ended>(why);
   }
 }
 

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
+#include "preload/base/causes.h"
 #include "preload/base/config.h"
 #include "preload/base/export.h"
-#include "preload/base/log.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
@@ -70,7 +70,7 @@ void say_missing(const char* symbol, const char* why) {
   const uint64_t name = hash_name(symbol);
   if (said_missing.find(name) != 0) return;
   said_missing.set(name, 1);
-  log_line(LogLevel::info, "%s: %s; the program is told that the driver lacks it", symbol, why);
+  say<Cause::call_missing>(symbol, why);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void say_missing(const char* symbol, const char* why) {
 void say_if_no_driver() noexcept {
   static bool said = false;
   if (driver_path() == nullptr && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-    log_line(LogLevel::warn, "%s", driver_problem());
+    say<Cause::no_driver>(driver_problem());
   }
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "preload/base/log.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -61,7 +61,11 @@ void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_m
     shared_.room.tell_of_less_than(counters.budget_chunks.load() * shared_.chunk_bytes + counters.outside_bytes.load(),
                                    shared_.run_log);
   }
-  log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
+  if (for_good) {
+    say<Cause::plan_unusable>(why);
+  } else {
+    say_as_info<Cause::plan_unusable>(why);
+  }
   shared_.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
                                   plan);
   shared_.refusal.set(why);
@@ -115,8 +119,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
       .add(run_log::activate::plan, uint64_t{plan})
       .add(run_log::activate::vmm_calls, memory_.mappings.driver_calls() - calls);
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "plan %u is in force from iteration %llu on", plan + 1,
-           static_cast<unsigned long long>(iteration));
+  say<Cause::plan_in_force>(plan + 1, iteration);
 }
 
 // No other plan rests on facts, either.
@@ -492,7 +495,7 @@ void PlanExecutor::diverge(const char* why) noexcept {
   line.add(run_log::divergence::iteration, progress_.next_open() - 1)
       .add(run_log::divergence::reason, std::string(why));
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "left the plan: %s", why);
+  say<Cause::plan_left>(why);
 }
 
 // The stopwatch may have stopped the source of device times that the recording wants again.

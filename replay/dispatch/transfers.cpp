@@ -1,7 +1,7 @@
 // The plan executor's transfers, offloads and reloads: when they go, their copies, and mapping in pieces.
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 #include "replay/dispatch/plan_executor.h"
 
@@ -216,9 +216,8 @@ CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor, c
 
 void PlanExecutor::transfer_failed(Instance instance, CUresult result) noexcept {
   const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
-  log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
-           static_cast<unsigned long long>(instance.iteration),
-           static_cast<unsigned long long>(plan_index_->plan.tensors[vertex.tensor].size), static_cast<int>(result));
+  say<Cause::transfer_failed>(instance.vertex, instance.iteration, plan_index_->plan.tensors[vertex.tensor].size,
+                              result);
   failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
 }
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/log.h"
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/own_memory.h"
 #include "replay/enforcer/enforcer.h"
@@ -81,12 +80,7 @@ CUresult Enforcer::refuse_beside(const BesideCall& call, uint64_t held) noexcept
   refused_.store(true, std::memory_order_relaxed);
   if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t least = held + call.bytes;
-  log_line(LogLevel::warn,
-           "%s needs %s of device memory, which cannot be moved, and what the program holds of that sort leaves %s of "
-           "the budget; the budget is too small, at least %s are needed by the calls so far, and later ones may need "
-           "more",
-           call.name, readable_bytes(call.bytes).c_str(),
-           readable_bytes(fixed_budget() - std::min(fixed_budget(), held)).c_str(), readable_bytes(least).c_str());
+  say<Cause::unmovable_above_budget>(call.name, call.bytes, fixed_budget() - std::min(fixed_budget(), held), least);
   RunLogLine line(run_log::shortage::line);
   line.add(run_log::shortage::call, std::string(call.name))
       .add(run_log::shortage::needed_bytes, call.bytes)
@@ -101,12 +95,9 @@ void Enforcer::tell_refused(const BesideCall& call) noexcept {
   if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return;
   const RoomFigures room = shared_.room.get();
   shared_.room.write(shared_.run_log);
-  log_line(LogLevel::warn,
-           "%s needs %s of device memory, which cannot be moved, and the device has no room beside %s of tensors and "
-           "%s of that sort: %s; %s",
-           call.name, readable_bytes(call.bytes).c_str(), readable_bytes(dispatcher_->memory().chunks.bytes()).c_str(),
-           readable_bytes(shared_.counters.outside_bytes.load()).c_str(), who_has_the_rest(room).c_str(),
-           how_to_get_room(room, shared_.counters.outside_bytes.load() + call.bytes).c_str());
+  say<Cause::unmovable_above_room>(call.name, call.bytes, dispatcher_->memory().chunks.bytes(),
+                                   shared_.counters.outside_bytes.load(), who_has_the_rest(room),
+                                   how_to_get_room(room, shared_.counters.outside_bytes.load() + call.bytes));
 }
 
 // The driver has made it: Reprise manages one device, or none.

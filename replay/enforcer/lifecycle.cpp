@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "analyzer/plan/enforced.h"
-#include "preload/base/log.h"
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
@@ -63,8 +62,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   set_budget(held);
   if (result == CUDA_SUCCESS) result = dispatcher_->start(host_cap_, to_be_measured(), held);
   if (result != CUDA_SUCCESS) {
-    log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
-             static_cast<int>(result), dispatcher_->start_problem());
+    say<Cause::not_managed>(result, dispatcher_->start_problem());
     if (!reopened_) write_not_managed(result);
     state_.store(State::off, std::memory_order_release);
     return false;
@@ -130,7 +128,7 @@ void Enforcer::start_examining() noexcept {
     const std::string folder = facts::folder_of_facts(config_.facts);
     const bool told = reopened_ || (config_.audit && config_.launched());  // `reprise audit` says it itself
     if (folder.empty() && !told && (config_.audit || config_.examine != 0)) {
-      log_line(LogLevel::warn, "%s", facts::why_no_facts());
+      say<Cause::facts_unusable>(facts::why_no_facts());
     }
     if (config_.audit) return dispatcher_->audit(folder, name, config_.audit_iterations);
     dispatcher_->examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes}, folder, name);
@@ -272,7 +270,7 @@ std::string Enforcer::name_at_end() const noexcept {
                                 shared_.run_log.has_others(config_.run_log)
                           : preload != nullptr && is_started_by_another("LD_PRELOAD", preload);
   if (!others) return {};
-  return std::string(program_invocation_short_name) + " (process " + std::to_string(getpid()) + "): ";
+  return words<Cause::name_at_end>(program_invocation_short_name, getpid());
 }
 
 // Some call got no memory, or the device failed: a line has said so.
@@ -285,10 +283,7 @@ void Enforcer::say_what_failed() noexcept {
   if (runtime().exit_code <= 0 || has_told_of_failure()) return;
   const std::string launch = dispatcher_->refused_launch();
   if (launch.empty()) return say_what_backend_lacks();
-  log_line(LogLevel::warn,
-           "%sthe program ends with exit code %d, and the driver has refused a launch before: %s; some libraries "
-           "swallow such errors",
-           name_at_end().c_str(), runtime().exit_code, launch.c_str());
+  say<Cause::launch_was_refused>(name_at_end(), runtime().exit_code, launch);
 }
 
 // What nobody has said by the time that the program ends.
@@ -297,43 +292,27 @@ void Enforcer::say_above_budget(uint64_t peak, uint64_t budget) noexcept {
   const uint64_t share = known_budget(shared_.budget, peak_of_program(shared_), 0);
   if (peak > budget && !config_.audit && say_why_above(peak, share)) return;
   if (share < budget) {
-    log_line(LogLevel::warn, "%sthe budget of %s was raised to %s, which the smallest plan takes",
-             name_at_end().c_str(), readable_bytes(share).c_str(), readable_bytes(budget).c_str());
+    say<Cause::budget_was_raised>(name_at_end(), share, budget);
   }
   if (plans_.why().too_little().empty()) return;
-  log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(),
-           plans_.why().too_little().c_str());
+  say<Cause::was_on_demand>(name_at_end(), plans_.why().too_little());
 }
 
 // false: it is by no reason that a user can do something about.
 bool Enforcer::say_why_above(uint64_t peak, uint64_t budget) noexcept {
   const Counters& counters = shared_.counters;
   const std::string name = name_at_end();
-  const std::string most = readable_bytes(peak);
-  const std::string allowed = readable_bytes(budget);
-  const char* const nothing = plans_.why().too_little().empty() ? "" : "nothing was planned; ";
-  const std::string least = readable_bytes(std::max(peak, counters.least_budget_bytes.load()));
+  const char* const unplanned = plans_.why().too_little().empty() ? "" : phrase<Cause::nothing_planned>();
+  const uint64_t least = std::max(peak, counters.least_budget_bytes.load());
   const uint64_t outside = counters.most_outside.load();
   if (const uint64_t of_graphs = shared_.graphs.most_bytes(); of_graphs != 0) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: CUDA graphs that allocate hold %s of "
-             "it, which cannot be moved; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), readable_bytes(of_graphs).c_str(), nothing, least.c_str());
+    say<Cause::used_by_graphs>(name, peak, budget, of_graphs, unplanned, least);
   } else if (peak == counters.held_before.load()) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: the program held as much before it "
-             "allocated what can be moved; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
+    say<Cause::used_before>(name, peak, budget, unplanned, least);
   } else if (outside != 0 && (fixed_budget() != 0 || counters.most_held.load() != 0)) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: the program and the driver hold %s of "
-             "it that cannot be moved; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), readable_bytes(outside).c_str(), nothing, least.c_str());
+    say<Cause::used_unmovable>(name, peak, budget, outside, unplanned, least);
   } else if (config_.budget.fraction > 0) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
-             "and a percentage is never less; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
+    say<Cause::used_at_once>(name, peak, budget, unplanned, least);
   } else {
     return false;
   }
@@ -346,13 +325,10 @@ void Enforcer::say_plan_idle() noexcept {
   if (plans_.why().given_plan_idle().empty() || config_.launched() || shared_.counters.iterations_planned.load() != 0)
     return;
   if (!plans_.why().how_it_gets_room().empty()) {
-    log_line(LogLevel::warn, "%s%s: the plan never applied: %s; memory was managed on demand: %s",
-             name_at_end().c_str(), config_.plan, plans_.why().given_plan_idle().c_str(),
-             plans_.why().how_it_gets_room().c_str());
+    say<Cause::plan_had_no_room>(name_at_end(), config_.plan, plans_.why().given_plan_idle(),
+                                 plans_.why().how_it_gets_room());
   } else {
-    log_line(LogLevel::warn,
-             "%s%s: the plan never applied: %s; memory was managed on demand: record and plan this command",
-             name_at_end().c_str(), config_.plan, plans_.why().given_plan_idle().c_str());
+    say<Cause::plan_never_applied>(name_at_end(), config_.plan, plans_.why().given_plan_idle());
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/trace/signature.h"
 #include "replay/follow/difference.h"
 
@@ -213,8 +213,7 @@ void PlanFollower::diverge(const char* got, const std::string& difference) noexc
       .add(run_log::divergence::got, std::string(got));
   if (!difference.empty()) line.add(run_log::divergence::difference, difference);
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: %s",
-           static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), plan.left_for().c_str());
+  say<Cause::plan_differs>(matcher_.iteration(), matcher_.next(), plan.left_for());
 }
 
 void PlanFollower::interrupt(const char* what) noexcept {
