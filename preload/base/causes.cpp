@@ -68,6 +68,9 @@ class SaidLine {
       case Unit::ns:
         std::snprintf(digits, sizeof digits, "%.1f ms", static_cast<double>(number) / 1e6);
         break;
+      case Unit::seconds:
+        std::snprintf(digits, sizeof digits, "%.1f s", static_cast<double>(number) / 1e9);
+        break;
       case Unit::percent:
         std::snprintf(digits, sizeof digits, "%.1f", value.share);
         break;
@@ -92,7 +95,7 @@ std::string key_of(const Piece& hole) {
   if (hole.unit == Unit::text || hole.unit == Unit::percent) return {};
   std::string name(hole.name);
   if (hole.unit == Unit::count) return name;
-  return name + (hole.unit == Unit::ns ? "_ns" : "_bytes");
+  return name + (hole.unit == Unit::ns || hole.unit == Unit::seconds ? "_ns" : "_bytes");
 }
 
 void say_at(LogLevel level, const CauseRow& row, std::span<const CauseValue> values) noexcept {

@@ -38,7 +38,7 @@ inline constexpr CauseRow kCauses[] = {
 constexpr const CauseRow& row_of(Cause cause) noexcept { return kCauses[static_cast<size_t>(cause)]; }
 
 // What a hole stands for, and how that is shown: causes.def describes them.
-enum class Unit : uint8_t { text, count, exact_bytes, bytes, mebibytes, ns, percent, unknown };
+enum class Unit : uint8_t { text, count, exact_bytes, bytes, mebibytes, ns, seconds, percent, unknown };
 
 // The words up to a hole, and the hole; without a name: the words behind the last one.
 struct Piece {
@@ -48,7 +48,7 @@ struct Piece {
 };
 
 constexpr Unit unit_of(std::string_view hole) noexcept {
-  constexpr std::string_view kWords[] = {"", "count", "exact_bytes", "bytes", "mebibytes", "ns", "percent"};
+  constexpr std::string_view kWords[] = {"", "count", "exact_bytes", "bytes", "mebibytes", "ns", "seconds", "percent"};
   const size_t colon = hole.find(':');
   const std::string_view word = colon == std::string_view::npos ? std::string_view() : hole.substr(colon + 1);
   for (size_t i = 0; i < std::size(kWords); ++i) {

@@ -35,20 +35,20 @@ const char* Defragmenter::set_up(CUcontext context) noexcept {
   size_t bytes = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || driver().cuDeviceGetCount(&devices) != CUDA_SUCCESS ||
       driver().cuDeviceTotalMem(&bytes, device) != CUDA_SUCCESS) {
-    return "the driver does not tell about the device";
+    return phrase<Cause::device_silent>();
   }
   // Peers reach mapped chunks only with rights that cuCtxEnablePeerAccess does not give.
-  if (devices > 1) return "there are several devices; let CUDA_VISIBLE_DEVICES name one";
+  if (devices > 1) return phrase<Cause::several_devices>();
   const uint64_t chunk = device_.open(device, context);
-  if (chunk == 0) return "this device cannot map memory at addresses of choice";
-  if (driver().cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return "no event could be made";
+  if (chunk == 0) return phrase<Cause::no_mapping>();
+  if (driver().cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return phrase<Cause::no_event>();
   stitch::Limits limits;
   limits.chunk_bytes = chunk;
   limits.chunks = static_cast<uint32_t>(bytes / chunk);
   limits.stitched_from = static_cast<uint32_t>(std::min(config_.fragmentation_limit.bytes / chunk, uint64_t{bytes}));
   limits.mapped_chunks = static_cast<uint32_t>(std::min<uint64_t>(limits.chunks * kMappedFactor, UINT32_MAX));
   limits.stitched_blocks = kStitchedBlocks;
-  if (!stitcher_.open(&device_, limits)) return "there is no host memory for its tables";
+  if (!stitcher_.open(&device_, limits)) return phrase<Cause::no_tables>();
   context_ = context;
   find_device_observer();
   return nullptr;

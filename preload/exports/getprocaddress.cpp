@@ -115,14 +115,14 @@ constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 const char* reason_to_hide(const char* symbol, void* found, int version, cuuint64_t flags) {
   using namespace reprise;
   if (std::strncmp(symbol, "cu", 2) != 0 || !only_known_calls()) return nullptr;
-  if (!known_base(symbol)) return "unknown to this Reprise";
+  if (!known_base(symbol)) return phrase<Cause::call_unknown>();
   if (version <= kNewestVersion) return nullptr;
   // The same function as for the newest version that is known, or a newer form with other parameters?
   void* known = nullptr;
   if (driver().cuGetProcAddress(symbol, &known, kNewestVersion, flags, nullptr) == CUDA_SUCCESS && known == found) {
     return nullptr;
   }
-  return "its form is newer than this Reprise";
+  return phrase<Cause::call_too_new>();
 }
 
 // true: `*function` is what the program gets.

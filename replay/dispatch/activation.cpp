@@ -1,8 +1,8 @@
 #include "replay/dispatch/activation.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -16,7 +16,7 @@ const char* error_name(CUresult result) noexcept {
 }  // namespace
 
 bool Activation::fail(std::string* why, const char* what, CUresult result) noexcept {
-  *why = std::string(what) + " (" + error_name(result) + ")";
+  *why = words<Cause::with_error>(what, error_name(result));
   short_of_memory_ = result == CUDA_ERROR_OUT_OF_MEMORY;
   return false;
 }
@@ -38,7 +38,7 @@ bool Activation::settle() noexcept {
 bool Activation::enter(const PlanIndex* plan_index, const Command& cast, std::string* why) noexcept {
   short_of_memory_ = false;
   if (!settle()) {
-    *why = "the device failed";
+    *why = phrase<Cause::device_broke>();
     return false;
   }
   if (plan_index != plan_index_) change_to(plan_index);
@@ -77,7 +77,7 @@ bool Activation::bind_persistent(const Command& cast, std::string* why) noexcept
     tensors_[t] = live;
     live->alias(plan_index_->aliased[t]);
   }
-  if (!same) *why = "the live allocations are not those of the plan";
+  if (!same) *why = phrase<Cause::plan_other_allocations>();
   return same;
 }
 
@@ -92,12 +92,12 @@ bool Activation::hold_blocks(std::string* why) noexcept {
   for (uint64_t i = 0; i < region; ++i) memory_.blocks.at(plan_index_->zone.base + i * shared_.chunk_bytes);
   memory_.plan_blocks = region;
   const CUresult result = pager_.bring_blocks_in();
-  if (result != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", result);
+  if (result != CUDA_SUCCESS) return fail(why, phrase<Cause::no_room_for_small>(), result);
   memory_.blocks.for_each([&](const SlabBlock& block) {
     for (const ChunkIndex chunk : memory_.mappings.find(block.base)->chunks) memory_.chunks[chunk].reserved = true;
   });
   if (settle()) return true;
-  *why = "the device failed";
+  *why = phrase<Cause::device_broke>();
   return false;
 }
 
@@ -137,12 +137,8 @@ bool Activation::make_chunks(std::string* why) noexcept {
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     chunk = pool.create(&result);
     if (chunk == kNoChunk) {
-      char what[128];
-      std::snprintf(
-          what, sizeof what, "the plan needs %llu chunks, and small tensors hold %llu of the %llu that there are",
-          static_cast<unsigned long long>(plan.chunk_count), static_cast<unsigned long long>(memory_.blocks.size()),
-          static_cast<unsigned long long>(pool.limit()));
-      return fail(why, what, result);
+      const std::string what = words<Cause::small_hold_chunks>(plan.chunk_count, memory_.blocks.size(), pool.limit());
+      return fail(why, what.c_str(), result);
     }
     pool.give_back(chunk);
   }
@@ -200,10 +196,10 @@ bool Activation::vacate(std::string* why) noexcept {
     } else if (wanted.clean_at_start && tensor.needs_copy()) {
       result = memory_.safety->make_clean(tensor, *home(t));
     }
-    if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to the host", result);
+    if (result != CUDA_SUCCESS) return fail(why, phrase<Cause::not_vacated>(), result);
   }
   if (settle()) return true;
-  *why = "the device failed";
+  *why = phrase<Cause::device_broke>();
   return false;
 }
 
@@ -218,8 +214,7 @@ bool Activation::make_slots(std::string* why) noexcept {
     if (!plan_index_->offloaded[t]) continue;
     const bool have = t < plan_index_->persistent_count ? ensure_slot(memory_, *tensors_[t]) : ensure_kept_slot(t);
     if (have) continue;
-    *why =
-        "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
+    *why = words<Cause::host_tier_small>(memory_.host.cap());
     short_of_memory_ = true;
     return false;
   }
@@ -251,7 +246,7 @@ bool Activation::map_homes(std::string* why) noexcept {
       CUresult result = memory_.mappings.make_room(base, chunks->size() * chunk_bytes);
       if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
       if (result == CUDA_SUCCESS && map && stays) result = memory_.mappings.map(base, *chunks);
-      if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
+      if (result != CUDA_SUCCESS) return fail(why, phrase<Cause::home_not_mapped>(), result);
     }
   }
   return true;
@@ -266,18 +261,18 @@ bool Activation::load(std::string* why) noexcept {
     LaneUse done;
     if (tensor.host_valid()) {
       const CUresult result = copy_in(memory_, tensor, *home(t), LaneUses{}, &done);
-      if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
+      if (result != CUDA_SUCCESS) return fail(why, phrase<Cause::home_not_loaded>(), result);
     }
     loaded.push_back(t);
   }
   if (!settle()) {
-    *why = "the device failed";
+    *why = phrase<Cause::device_broke>();
     return false;
   }
   for (const uint32_t t : loaded) {
     ResidentTensor& tensor = *tensors_[t];
     const CUresult result = memory_.safety->begin_at_home(tensor, *home(t));
-    if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
+    if (result != CUDA_SUCCESS) return fail(why, phrase<Cause::home_not_mapped>(), result);
     for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
   return true;

@@ -79,7 +79,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   const uint32_t plan = entry.plan;
   const uint64_t iteration = entry.iteration;
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
-  std::string why = "it is gone";
+  std::string why = phrase<Cause::plan_gone>();
   const uint64_t calls = memory_.mappings.driver_calls();
   if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &why)) {
     const bool short_of_memory = plan_index != nullptr && activation_.short_of_memory();
@@ -90,10 +90,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   if (!repeats_.begin(plan_index)) {
     activation_.exit();
     shared_.facts_failed.store(true, std::memory_order_release);
-    return refuse(plan,
-                  "it recomputes, and the device cannot compute the digests that guard it: make one with "
-                  "--no-recompute",
-                  false, true);
+    return refuse(plan, phrase<Cause::plan_needs_digests>(), false, true);
   }
   shared_.refusal.set({});
   if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index, plan);
@@ -137,9 +134,9 @@ bool PlanExecutor::step() noexcept {
   progress |= issue_all();
   if (failure_ == nullptr && memory_.lanes.fault() != CUDA_SUCCESS) {
     shared_.faults.report(memory_.lanes.fault());
-    failure_ = "the device failed";
+    failure_ = phrase<Cause::device_broke>();
   }
-  if (failure_ == nullptr && !progress && stuck()) failure_ = "the program waits for what the plan holds back";
+  if (failure_ == nullptr && !progress && stuck()) failure_ = phrase<Cause::program_waits>();
   if (failure_ != nullptr) diverge(failure_);
   return progress || !active_;
 }
@@ -239,7 +236,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
     CUresult cleared = CUDA_SUCCESS;
     if (!activation_.clear_range(call.tensor, &cleared)) {
-      if (cleared != CUDA_SUCCESS) failure_ = "a range could not be unmapped";
+      if (cleared != CUDA_SUCCESS) failure_ = phrase<Cause::not_unmapped>();
       return Taken::later;
     }
     if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
@@ -372,7 +369,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   hold(lane, awaited_elsewhere(instance, lane));
   if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS ||
       safety_->wait_for_fence(instance, lane) != CUDA_SUCCESS) {
-    failure_ = "the driver refused to order two streams";
+    failure_ = phrase<Cause::not_ordered>();
     return;
   }
   if (!safety_->place(instance.vertex, lane)) return;
@@ -387,7 +384,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   }
   const CUresult result = issuer_.issue(entry, activity_id(instance));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    failure_ = "the driver is out of memory for a launch";  // on demand it is issued again, with less of ours
+    failure_ = phrase<Cause::launch_lacked_memory>();  // on demand it is issued again, with less of ours
     return;
   }
   op_issued(instance, lane, result);
@@ -409,14 +406,14 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
   if (const uint32_t repeat = plan_index_->repeated_by[instance.vertex]; repeat != plan::kNone) {
     repeats_.retain(repeat, entry.command);
     if (entry.command.kernel == 0) {
-      failure_ = "a launch that the plan repeats cannot be repeated";
+      failure_ = phrase<Cause::launch_not_repeatable>();
       give_up_facts();
     }
   }
   issuer_.refused_launches.answered(entry, result);
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);
-  if (result != CUDA_SUCCESS) failure_ = "a call of the program failed";
+  if (result != CUDA_SUCCESS) failure_ = phrase<Cause::call_failed>();
   shared_.command_log.done(&entry);
 }
 

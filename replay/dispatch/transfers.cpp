@@ -134,7 +134,7 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
 void PlanExecutor::issue_transfer(Instance instance) noexcept {
   ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.vertices[instance.vertex].tensor);
   if (tensor != nullptr) return safety_->issue_transfer(instance, *tensor);
-  failure_ = "a transfer of a tensor that the program has not allocated";
+  failure_ = phrase<Cause::transfer_of_none>();
 }
 
 void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
@@ -218,7 +218,7 @@ void PlanExecutor::transfer_failed(Instance instance, CUresult result) noexcept 
   const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
   say<Cause::transfer_failed>(instance.vertex, instance.iteration, plan_index_->plan.tensors[vertex.tensor].size,
                               result);
-  failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
+  failure_ = vertex.kind == plan::VertexKind::reload ? phrase<Cause::reload_failed>() : phrase<Cause::offload_failed>();
 }
 
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still

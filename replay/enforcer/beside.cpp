@@ -12,7 +12,7 @@
 namespace reprise::replay {
 namespace {
 
-constexpr char kRoomBeside[] = "memory that the program takes around what is managed";
+constexpr const char* kRoomBeside = phrase<Cause::taken_around>();
 constexpr uint32_t kMostTold = 5;
 constexpr int kLooks = 8;  // our chunks may come and go meanwhile
 

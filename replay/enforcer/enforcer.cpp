@@ -264,7 +264,8 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   if (!call.stream_ordered && visible > synchronized_.load()) {
     // To wait for the context would end an open capture.
     const bool captures = shared_.captures.load() > 0;
-    const CUresult result = captures ? run_errand(Errand::synchronize, "a free") : synchronize_behind(visible);
+    const CUresult result =
+        captures ? run_errand(Errand::synchronize, phrase<Cause::a_free>()) : synchronize_behind(visible);
     if (result != CUDA_SUCCESS) return result;
   }
   const CUstream stream = stand_in(call.stream);

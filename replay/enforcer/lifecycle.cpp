@@ -87,7 +87,7 @@ CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noe
   if (!managing()) return CUDA_SUCCESS;
   if (context == shared_.context) return close(freed);
   per_thread_.forget(context);
-  return run_errand(Errand::end_context, "the end of a context", context);
+  return run_errand(Errand::end_context, phrase<Cause::a_context_ended>(), context);
 }
 
 // Everything is given back, and the next allocation opens afresh. What is known about iterations is of another life of
@@ -95,7 +95,7 @@ CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noe
 CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   const std::lock_guard lock(open_mutex_);
   if (!managing()) return CUDA_SUCCESS;
-  if (const CUresult result = run_errand(Errand::close, "the end of the context"); result != CUDA_SUCCESS)
+  if (const CUresult result = run_errand(Errand::close, phrase<Cause::the_context_ended>()); result != CUDA_SUCCESS)
     return result;
   dispatcher_->wait_ended();
   state_.store(State::closed, std::memory_order_release);
@@ -153,7 +153,7 @@ void Enforcer::tell_recorder() noexcept {
 // Without it the log would look like one of a program that was killed.
 void Enforcer::write_not_managed(CUresult result) noexcept {
   const char* const problem = dispatcher_->start_problem();
-  const std::string error = "error " + std::to_string(static_cast<int>(result)) + " of the driver";
+  const std::string error = words<Cause::driver_error>(result);
   RunLogLine line(run_log::not_managed::line);
   line.add(run_log::not_managed::reason, problem[0] == ':' ? std::string(problem + 2) : error);
   shared_.run_log.write(line);
@@ -198,9 +198,8 @@ void Enforcer::write_unopened() noexcept {
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) shared_.device = device;
   if (launched_.load() || other_memory) write_start();
-  shared_.run_log.write_on_demand(run_log::on_demand::fits,
-                                  other_memory ? "the program allocated no device memory that Reprise manages"
-                                               : "the program allocated no device memory");
+  shared_.run_log.write_on_demand(
+      run_log::on_demand::fits, other_memory ? phrase<Cause::nothing_to_manage>() : phrase<Cause::nothing_allocated>());
   say_what_failed();
   write_end();
 }
@@ -374,7 +373,7 @@ void Enforcer::finish() noexcept {
     return;
   }
   if (dispatcher_->wait_settled(kFinishMilliseconds)) {
-    run_errand(Errand::leave_plan, "the program's end");
+    run_errand(Errand::leave_plan, phrase<Cause::program_ended>());
   } else {
     state_.store(State::off);
   }

@@ -1,10 +1,11 @@
 // The enforcer's answers about order: events, streams, synchronisation, captures, ordered calls.
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 #include "replay/enforcer/enforcer.h"
 
 namespace reprise::replay {
 namespace {
-constexpr char kShortOfMemory[] = "memory that the driver is short of";
+constexpr const char* kShortOfMemory = phrase<Cause::driver_is_short>();
 }
 
 // Returns when all calls made so far are with the driver.
@@ -201,7 +202,7 @@ CUresult Enforcer::peer_allowed(CUdevice device, CUdevice peer) noexcept {
   const uint64_t before = peers.fetch_or(uint64_t{1} << peer);
   const uint64_t after = before | uint64_t{1} << peer;
   if (after == before || !managing() || device != shared_.device) return CUDA_SUCCESS;
-  return run_errand(Errand::allow_peers, "memory for one more device", nullptr, after);
+  return run_errand(Errand::allow_peers, phrase<Cause::one_more_device>(), nullptr, after);
 }
 
 CUresult Enforcer::capture_begin() noexcept {
@@ -210,7 +211,7 @@ CUresult Enforcer::capture_begin() noexcept {
 }
 
 CUresult Enforcer::before_joining_capture() noexcept {
-  return managing() ? run_errand(Errand::mark_lanes, "a stream capture") : CUDA_SUCCESS;
+  return managing() ? run_errand(Errand::mark_lanes, phrase<Cause::a_capture>()) : CUDA_SUCCESS;
 }
 
 void Enforcer::capture_end() noexcept { shared_.captures.fetch_sub(1); }

@@ -163,7 +163,7 @@ Examiner::Why Examiner::reason_against(const Command& command, ManagedMemory& me
   const bool hangs = memory.lanes.fault() == CUDA_SUCCESS;
   // It keeps the device busy for good, and may have written half of what it writes.
   if (hangs) memory.lanes.give_up(CUDA_ERROR_LAUNCH_TIMEOUT);
-  say<Cause::trial_failed>(command.name, hangs ? phrase<Cause::trial_hung>() : phrase<Cause::trial_broke_device>(),
+  say<Cause::trial_failed>(command.name, hangs ? phrase<Cause::trial_hung>() : phrase<Cause::device_broke>(),
                            trials.from());
   return &run_log::examine::too_slow;
 }

@@ -1,7 +1,6 @@
 #include "replay/plans/plan_session.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "preload/base/causes.h"
 #include "preload/base/runtime.h"
@@ -205,7 +204,7 @@ void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
   no_plan_of_it();
 }
 
-void PlanSession::on_demand(const WhyUnplanned::Cause& cause, const std::string& reason) noexcept {
+void PlanSession::on_demand(const WhyUnplanned::Word& cause, const std::string& reason) noexcept {
   if (!has_plans()) why_.on_demand(cause, reason);
 }
 
@@ -320,8 +319,7 @@ void PlanSession::grown() noexcept {
     shared_.counters.least_budget_bytes.store(0);
   }
   if (phase_ == Phase::fits) {
-    on_demand(run_log::on_demand::unfinished,
-              "the budget held everything until the program took more at once, and it ended before that was planned");
+    on_demand(run_log::on_demand::unfinished, phrase<Cause::held_all_until_more>());
   }
   phase_ = Phase::watching;
   recording_.allow(true);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "preload/base/causes.h"
 #include "preload/files/out_of_the_way.h"
 #include "preload/files/system_words.h"
 #include "replay/base/run_log.h"
@@ -177,9 +178,9 @@ class AnswerFile {
 };
 
 std::string why_no_answer(int code, int unread) {
-  if (code == kKilled) return "the planner was killed";
-  return unread == 0 || unread == ENOENT ? "the planner failed"
-                                         : "the planner's answer cannot be read: " + system_words(unread);
+  if (code == kKilled) return phrase<Cause::planner_killed>();
+  return unread == 0 || unread == ENOENT ? phrase<Cause::planner_failed>()
+                                         : words<Cause::planner_unread>(system_words(unread));
 }
 
 }  // namespace
@@ -213,7 +214,7 @@ int run_unseen(const std::vector<std::string>& arguments, uint32_t limit_seconds
 void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
   state_.store(PlanState::running, std::memory_order_relaxed);
   if (!start_thread("reprise plan", [=, this] { run(request, recorder, place); })) {
-    message_ = "no thread for the planner could be started";
+    message_ = phrase<Cause::planner_unthreaded>();
     answer(PlanState::impossible);
   }
 }
@@ -223,20 +224,20 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   constexpr uint64_t kMostMilliseconds = UINT32_MAX;
   const uint64_t limit = std::min(request.limit_seconds * uint64_t{1000}, kMostMilliseconds);
   if (limit == 0) {
-    message_ = "no planner runs, as REPRISE_PLAN_LIMIT allows it no time";
+    message_ = phrase<Cause::planner_not_allowed>();
     answer(PlanState::impossible);
     return;
   }
   const uint64_t asked_ns = RunLogWriter::now_ns();
   if (recorder != nullptr && !recorder->flush(static_cast<uint32_t>(limit))) {
-    message_ = "the recording could not be written";
+    message_ = phrase<Cause::recording_unwritten>();
     answer(PlanState::impossible);
     return;
   }
   const AnswerFile plan_file(request.plan);
   const AnswerFile status_file{std::string()};
   if (plan_file.path().empty() || status_file.path().empty()) {
-    message_ = "there is no memory for a plan: " + (plan_file.path().empty() ? plan_file : status_file).why();
+    message_ = words<Cause::no_memory_for_plan>((plan_file.path().empty() ? plan_file : status_file).why());
     answer(PlanState::impossible);
     return;
   }
@@ -275,7 +276,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   const std::string line = first_line(status_file.path(), &unread);
   is_part_ = is_early_ = false;
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
-    message_ = "the budget holds everything: nothing moves, and nothing is planned";
+    message_ = phrase<Cause::everything_fits>();
     answer(PlanState::not_yet);
   } else if (status == 0) {
     take(read_unnamed(plan_file.path()), place);
@@ -283,14 +284,14 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
     if (code == kTooLong) {
-      message_ = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
+      message_ = words<Cause::planner_too_slow>(request.limit_seconds);
     } else if (started) {
       message_ = text_of(line, "message");
       // What the planner read is no file that anybody knows, or what was recorded just now.
       if (message_.rfind(request.trace + ": ", 0) == 0) message_.erase(0, request.trace.size() + 2);
       if (message_.empty()) message_ = why_no_answer(code, unread);
     } else {
-      message_ = "the planner " + request.planner + " could not be started";
+      message_ = words<Cause::planner_unstarted>(request.planner);
     }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
     is_part_ = started && text_of(line, "status") == "part";

@@ -116,7 +116,7 @@ TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
   well(running.get());
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_TRUE(has(second.err, "--run-log " + log + ": another run is writing it; this one writes "));
-  EXPECT_TRUE(has(third.err, "is being written by another process; it gets the lines of this one, too"));
+  EXPECT_TRUE(has_cause(third.err, Cause::run_log_shared, {{"path", log}}));
   const std::string text = read_file(log);
   EXPECT_TRUE(has(text, "--steps 60") && has(text, "--steps 3")) << text.substr(0, 1000);
 }
@@ -219,8 +219,9 @@ TEST_F(ARunAndOthers, NorDoesItTakeItsTrace) {
     const Outcome outside = preloaded_with({{"REPRISE_TRACE", trace_}}, trainer("3"));
     go();
     const Outcome ran = running.get();
-    EXPECT_TRUE(has(outside.err, "REPRISE_TRACE=" + trace_ + " is being written by another run (process "));
-    EXPECT_TRUE(has(outside.err, "): nothing is recorded; name another file\n"));
+    EXPECT_TRUE(has_cause(outside.err, Cause::output_is_taken,
+                          {{"path", trace_}, {"lost", phrase<Cause::nothing_recorded>()}}));
+    EXPECT_TRUE(has_cause(outside.err, Cause::is_of_run));
     expect_own_files(ran, "30");
   }
 }

@@ -3,11 +3,12 @@
 is; and each other text of the launcher, the preloaded library, the planner, `plan` and `report` is on the page or in no_help.txt,
 whose lines exist, too."""
 import pathlib
+import re
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from messages import CAUSES, COMMANDS, LAUNCHER, LIBRARY, PLANNER, ROOT, causes, messages_of, names, plain, rows_of, texts_of  # noqa: E402
+from messages import CAUSES, COMMANDS, LAUNCHER, LIBRARY, PLANNER, ROOT, causes, messages_of, names, plain, rows_of, texts_of, without_comments  # noqa: E402
 
 PAGE = ROOT / "docs/troubleshooting.md"
 NO_HELP = pathlib.Path(__file__).with_name("no_help.txt")
@@ -45,6 +46,12 @@ class Messages(unittest.TestCase):
             with self.subTest(name):
                 found = {where for where, row in self.page if names(row, plain(text))}
                 self.assertTrue(section in found if section else not found, f"the page has it in {sorted(found)}")
+
+    def test_only_the_table_makes_lines(self):
+        """The recorder's last word comes from a room below the table's."""
+        writers = {str(path.relative_to(ROOT)) for pattern in LIBRARY for path in ROOT.glob(pattern)
+                   if re.search(r"write\(STDERR_FILENO|\bstderr\b", without_comments(path.read_text()))}
+        self.assertEqual(writers, {"preload/base/causes.cpp", "preload/trace/writer.cpp"})
 
     def test_each_message_of_the_sources_is_explained_or_needs_no_help(self):
         files, texts = no_help()
