@@ -108,7 +108,7 @@ struct Said {
 using LogListener = void (*)(const Said& said) noexcept;
 void set_log_listener(LogListener listener) noexcept;
 
-// The sentence with its values; what is longer than 1000 bytes is cut.
+// The sentence with its values.
 std::string text_of(const CauseRow& row, std::span<const CauseValue> values);
 
 // The name of a number in the run log: that of the hole, and of the unit if it has one. Empty: it is no number.
@@ -123,7 +123,7 @@ auto values_for(const Values&... values) noexcept {
   return std::array<CauseValue, sizeof...(Values)>{CauseValue(values)...};
 }
 
-// One line, and one write(2), so that lines of several threads do not mix.
+// One line, cut where it is longer than 1000 bytes, and one write(2), so that lines of several threads do not mix.
 template <Cause kCause, typename... Values>
 void say(const Values&... values) noexcept {
   static_assert(row_of(kCause).severity != LogLevel::part);
