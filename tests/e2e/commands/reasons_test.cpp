@@ -92,7 +92,8 @@ TEST_F(Reasons, OfAProgramThatWorksOnAllAtOnce) {
 }
 
 TEST_F(Reasons, OfAPlannerThatHasNoTime) {
-  const std::string reason = reason_of("60%", small_trainer(10), {}, {{"REPRISE_PLAN_LIMIT", "0"}});
+  const std::string reason =
+      reason_of("60%", small_trainer(10), {}, {{"REPRISE_PLAN_LIMIT", "0"}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
   EXPECT_TRUE(has_cause(ran_, Cause::on_demand, {{"why", reason}}));
 }
 

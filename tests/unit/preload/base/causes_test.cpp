@@ -45,7 +45,7 @@ TEST(Causes, AreSaidInTheWordsOfTheGoldenFile) {
 
 TEST(Causes, HaveNumbersWhoseKeysAreFreeInTheRunLog) {
   for (const CauseRow& row : kCauses) {
-    std::set<std::string> keys = {"kind", "at_ns", "process", "message", "cause"};
+    std::set<std::string> keys = {"kind", "at_ns", "process", "run", "command", "message", "cause"};
     std::string_view rest = row.sentence;
     for (Piece piece = take_piece(&rest); !piece.name.empty(); piece = take_piece(&rest)) {
       const std::string key = key_of(piece);
