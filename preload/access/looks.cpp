@@ -5,7 +5,7 @@
 #include <new>
 
 #include "preload/access/pointees.h"
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/runtime.h"
 #include "preload/calls/handler.h"
 #include "preload/driver/driver.h"
@@ -203,12 +203,8 @@ void Looks::refuse(const Part& part) noexcept {
   if (needed) builder_.flag(trace::kOpOpaque);
   if (look_counters.not_scanned.fetch_add(1, std::memory_order_relaxed) != 0) return;
   // No warning: what follows from it, a call that is refused or a kernel that faults, has its own line.
-  log_line(
-      LogLevel::info,
-      "%s: what a buffer of %llu bytes holds could not be read, because work that writes it does not end or memory "
-      "is short: addresses in it %s",
-      builder_.command.name, static_cast<unsigned long long>(part.allocation.size),
-      needed ? "are taken to be of any memory" : "are not known");
+  say<Cause::buffer_unread>(builder_.command.name, part.allocation.size,
+                            needed ? phrase<Cause::taken_as_any>() : phrase<Cause::taken_as_unknown>());
 }
 
 // A buffer that something unknown was copied into, piece by piece.

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "preload/base/causes.h"
+
 namespace reprise {
 namespace {
 
@@ -60,12 +62,12 @@ AmountProblem read_amount(std::string_view text, WrittenAmount* written) noexcep
 const char* why_no_amount(std::string_view text) noexcept {
   WrittenAmount written;
   const AmountProblem problem = read_amount(text, &written);
-  if (written.is_percent) return written.percent > 100 ? "more than all: at most 100%" : "a share above 0% is needed";
+  if (written.is_percent) return written.percent > 100 ? phrase<Cause::above_all>() : phrase<Cause::no_share>();
   if (problem == AmountProblem::negative || (problem == AmountProblem::none && written.bytes == 0)) {
-    return "an amount above 0 is needed";
+    return phrase<Cause::no_amount>();
   }
-  if (problem == AmountProblem::too_large || problem == AmountProblem::none) return "no device has that much";
-  return "no amount, as 12GiB, 800MiB or 50% is";
+  if (problem == AmountProblem::too_large || problem == AmountProblem::none) return phrase<Cause::too_much>();
+  return phrase<Cause::not_an_amount>();
 }
 
 bool parse_amount(const char* text, Amount* amount) noexcept {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/misspelt.h"
 #include "preload/base/written_files.h"
 #include "preload/files/file_names.h"
@@ -65,8 +65,8 @@ void read_variable(const ConfigVariable& variable, EnvironmentLookup lookup, Fie
   if (*text == '\0') return;
   const bool listed = std::strchr(variable.type, '|') == nullptr || one_of(text, variable.type);
   if (listed && read_value(text, field)) return;
-  log_line(LogLevel::warn, "%s=%s is not readable (%s); using %s", variable.name, text, why_unreadable(variable, text),
-           *variable.standard != '\0' ? variable.standard : "nothing: it is as if it were not set");
+  say<Cause::variable_unreadable>(variable.name, text, why_unreadable(variable, text),
+                                  *variable.standard != '\0' ? variable.standard : phrase<Cause::as_if_unset>());
   if (*variable.standard != '\0') read_value(variable.standard, field);
 }
 
@@ -123,9 +123,9 @@ void say_misspelt(const char* const* environment) noexcept {
   for_unknown_variables(environment, known, 2, [](const std::string& rest, const std::string& meant) {
     if (is_of_others(rest)) return;
     if (meant.empty()) {
-      log_line(LogLevel::warn, "REPRISE_%s: no such variable; see 'reprise help environment'", rest.c_str());
+      say<Cause::variable_unknown>(rest);
     } else {
-      log_line(LogLevel::warn, "REPRISE_%s: no such variable; did you mean REPRISE_%s?", rest.c_str(), meant.c_str());
+      say<Cause::variable_misspelt>(rest, meant);
     }
   });
 }
@@ -149,24 +149,24 @@ bool defragments(const Config& config) { return config.defragment; }
 bool records(const Config& config) { return config.trace != nullptr || plans(config); }
 bool times(const Config& config) { return config.trace != nullptr || manages(config); }
 
-constexpr const char* kManaging = "without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory on";
-constexpr const char* kPlanning = "but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made";
+constexpr const char* kManaging = phrase<Cause::unless_managing>();
+constexpr const char* kPlanning = phrase<Cause::unless_planning>();
 constexpr Dependent kDependents[] = {
     {"REPRISE_RUN_LOG", [](const Config& config) { return manages(config) || defragments(config); }, kManaging},
     {"REPRISE_SAFETY", manages, kManaging},
     {"REPRISE_HOST_MEMORY", manages, kManaging},
     {"REPRISE_EXAMINE", manages, kManaging},
-    {"REPRISE_EXAMINE_MEMORY", examines, "without REPRISE_EXAMINE, the seconds to spend"},
-    {"REPRISE_AUDIT", has_budget, "without REPRISE_BUDGET; `reprise audit` sets all that it needs"},
-    {"REPRISE_AUDIT_ITERATIONS", audits, "without REPRISE_AUDIT=1"},
+    {"REPRISE_EXAMINE_MEMORY", examines, phrase<Cause::unless_examining>()},
+    {"REPRISE_AUDIT", has_budget, phrase<Cause::unless_budget>()},
+    {"REPRISE_AUDIT_ITERATIONS", audits, phrase<Cause::unless_audit>()},
     {"REPRISE_POLICY", plans, kPlanning},
     {"REPRISE_PLAN_LIMIT", plans, kPlanning},
     {"REPRISE_WAIT_FOR_PLAN", plans, kPlanning},
     {"REPRISE_KEEP", plans, kPlanning},
     {"REPRISE_FACTS", manages, kManaging},
-    {"REPRISE_ACTIVITY", times, "without REPRISE_BUDGET, REPRISE_PLAN or REPRISE_TRACE: no device times are asked for"},
-    {"REPRISE_CALL_SITES", records, "without REPRISE_TRACE, or a budget to plan for: no calls are recorded", "1"},
-    {"REPRISE_FRAGMENTATION_LIMIT", defragments, "without REPRISE_DEFRAGMENT=1"},
+    {"REPRISE_ACTIVITY", times, phrase<Cause::unless_timed>()},
+    {"REPRISE_CALL_SITES", records, phrase<Cause::unless_recording>(), "1"},
+    {"REPRISE_FRAGMENTATION_LIMIT", defragments, phrase<Cause::unless_defragmenting>()},
 };
 
 }  // namespace
@@ -187,7 +187,7 @@ void say_without_effect(const Config& config, EnvironmentLookup lookup) noexcept
   for (const Dependent& one : kDependents) {
     const char* const text = lookup(one.name);
     if (text == nullptr || *text == '\0' || is_same_value(text, one.standard) || one.works(config)) continue;
-    log_line(LogLevel::warn, "%s has no effect %s", one.name, one.needs);
+    say<Cause::variable_without_effect>(one.name, one.needs);
   }
 }
 
@@ -207,7 +207,7 @@ void say_unreadable_switch() noexcept {
   const char* const text = std::getenv(kOffSwitch);
   bool off = false;
   if (text == nullptr || *text == '\0' || read_switch(text, &off)) return;
-  log_line(LogLevel::warn, "%s=%s is not readable (0 or 1); using 1", kOffSwitch, text);
+  say<Cause::switch_unreadable>(kOffSwitch, text);
 }
 
 const Config& config() noexcept {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 
 namespace reprise {
 
@@ -18,19 +18,15 @@ struct RoomFigures {
 
 // "of its 36.0 MiB other programs and the driver hold 18.0 MiB, and 1.1 MiB are kept free for the driver"
 inline std::string who_has_the_rest(const RoomFigures& figures) {
-  if (figures.total == 0) return "other programs and the driver hold the rest";
-  const std::string held = figures.elsewhere == 0
-                               ? ""
-                               : " other programs and the driver hold " + readable_bytes(figures.elsewhere) + ", and";
-  return "of its " + readable_bytes(figures.total) + held + " " + readable_bytes(figures.headroom) +
-         " are kept free for the driver";
+  if (figures.total == 0) return phrase<Cause::rest_unknown>();
+  if (figures.elsewhere == 0) return words<Cause::rest_is_headroom>(figures.total, figures.headroom);
+  return words<Cause::rest_is_shared>(figures.total, figures.elsewhere, figures.headroom);
 }
 
 // What to do where `needed` bytes have no room: others that end are of use where they hold as much.
 inline std::string how_to_get_room(const RoomFigures& figures, uint64_t needed) {
   const bool others = figures.total == 0 || (figures.elsewhere != 0 && figures.room + figures.elsewhere >= needed);
-  return others ? "run it when other programs have ended, or on a device with more memory"
-                : "run it on a device with more memory";
+  return others ? phrase<Cause::when_others_ended>() : phrase<Cause::on_larger_device>();
 }
 
 }  // namespace reprise

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/files/claims.h"
 
 namespace reprise {
@@ -80,22 +80,19 @@ std::string reader_of(const char* path, const Config& settings) {
   const struct {
     const char* path;
     const char* what;
-  } readers[] = {{settings.plan, "the file of REPRISE_PLAN, which is read"},
-                 {settings.driver, "the file of REPRISE_DRIVER, which is read"},
-                 {settings.planner, "the file of REPRISE_PLANNER, which is read"},
-                 {own_library(), "the library that is preloaded"},
-                 {"/proc/self/exe", "the program's own file"},
-                 {"/proc/self/fd/0", "what the program reads"}};
+  } readers[] = {{settings.plan, phrase<Cause::is_plan>()},       {settings.driver, phrase<Cause::is_driver>()},
+                 {settings.planner, phrase<Cause::is_planner>()}, {own_library(), phrase<Cause::is_preloaded>()},
+                 {"/proc/self/exe", phrase<Cause::is_program>()}, {"/proc/self/fd/0", phrase<Cause::is_input>()}};
   for (const auto& reader : readers) {
     if (reader.path != nullptr && same(place, place_of(reader.path))) return reader.what;
   }
-  return is_argument(place) ? "a file that the program is given" : "";
+  return is_argument(place) ? phrase<Cause::is_argument>() : "";
 }
 
 // What else stands against writing to `path`; empty: nothing.
 std::string why_no_place(const std::string& path, bool needs_file) {
-  if (standard_stream(path) >= 0) return "where the program prints";
-  return needs_file && is_stream(path) ? "no regular file, which a trace needs" : "";
+  if (standard_stream(path) >= 0) return phrase<Cause::is_printed_to>();
+  return needs_file && is_stream(path) ? phrase<Cause::is_no_file>() : "";
 }
 
 // What stands against writing into a file of a run that has not started this program; empty: it is none.
@@ -104,7 +101,7 @@ std::string whose_run(const char* path, const Config& settings) {
   if (!run) return {};
   const bool own = *run == 0 || static_cast<uint32_t>(*run) == settings.launcher;  // as far as can be told
   if (settings.launched() && own) return {};
-  return "being written by another run" + (*run == 0 ? "" : " (process " + std::to_string(*run) + ")");
+  return *run == 0 ? phrase<Cause::is_of_a_run>() : words<Cause::is_of_run>(*run);
 }
 
 void keep_from(const char* variable, const char* what_is_lost, const char** path, bool needs_file,
@@ -114,7 +111,7 @@ void keep_from(const char* variable, const char* what_is_lost, const char** path
   if (what.empty()) what = why_no_place(*path, needs_file);
   if (what.empty()) what = whose_run(*path, settings);
   if (what.empty()) return;
-  log_line(LogLevel::warn, "%s=%s is %s: %s; name another file", variable, *path, what.c_str(), what_is_lost);
+  say<Cause::output_is_taken>(variable, *path, what, what_is_lost);
   *path = nullptr;
 }
 
@@ -151,13 +148,11 @@ std::vector<std::string> names_in_argument(const std::string& argument) {
 
 void keep_files_apart(Config* settings) noexcept {
   try {
-    keep_from("REPRISE_TRACE", "nothing is recorded", &settings->trace, true, *settings);
-    keep_from("REPRISE_RUN_LOG", "no run log is written", &settings->run_log, false, *settings);
+    keep_from("REPRISE_TRACE", phrase<Cause::nothing_recorded>(), &settings->trace, true, *settings);
+    keep_from("REPRISE_RUN_LOG", phrase<Cause::no_run_log>(), &settings->run_log, false, *settings);
     if (settings->trace == nullptr || settings->run_log == nullptr) return;
     if (!same(place_of(settings->trace), place_of(settings->run_log))) return;
-    log_line(LogLevel::warn,
-             "REPRISE_RUN_LOG=%s is the file of REPRISE_TRACE: no run log is written; name another file",
-             settings->run_log);
+    say<Cause::run_log_is_trace>(settings->run_log);
     settings->run_log = nullptr;
   } catch (...) {  // out of memory: then hardly anything is written either
   }

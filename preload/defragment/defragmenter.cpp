@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
@@ -23,7 +23,7 @@ bool Defragmenter::open(CUcontext context) noexcept {
   const std::lock_guard lock(mutex_);
   if (state_.load() != State::closed) return state_.load() == State::open;
   const char* const why = set_up(context);
-  if (why != nullptr) log_line(LogLevel::warn, "memory is not defragmented: %s", why);
+  if (why != nullptr) say<Cause::not_defragmented>(why);
   state_.store(why == nullptr ? State::open : State::passing, std::memory_order_release);
   return why == nullptr;
 }
@@ -35,20 +35,20 @@ const char* Defragmenter::set_up(CUcontext context) noexcept {
   size_t bytes = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || driver().cuDeviceGetCount(&devices) != CUDA_SUCCESS ||
       driver().cuDeviceTotalMem(&bytes, device) != CUDA_SUCCESS) {
-    return "the driver does not tell about the device";
+    return phrase<Cause::device_silent>();
   }
   // Peers reach mapped chunks only with rights that cuCtxEnablePeerAccess does not give.
-  if (devices > 1) return "there are several devices; let CUDA_VISIBLE_DEVICES name one";
+  if (devices > 1) return phrase<Cause::several_devices>();
   const uint64_t chunk = device_.open(device, context);
-  if (chunk == 0) return "this device cannot map memory at addresses of choice";
-  if (driver().cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return "no event could be made";
+  if (chunk == 0) return phrase<Cause::no_mapping>();
+  if (driver().cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return phrase<Cause::no_event>();
   stitch::Limits limits;
   limits.chunk_bytes = chunk;
   limits.chunks = static_cast<uint32_t>(bytes / chunk);
   limits.stitched_from = static_cast<uint32_t>(std::min(config_.fragmentation_limit.bytes / chunk, uint64_t{bytes}));
   limits.mapped_chunks = static_cast<uint32_t>(std::min<uint64_t>(limits.chunks * kMappedFactor, UINT32_MAX));
   limits.stitched_blocks = kStitchedBlocks;
-  if (!stitcher_.open(&device_, limits)) return "there is no host memory for its tables";
+  if (!stitcher_.open(&device_, limits)) return phrase<Cause::no_tables>();
   context_ = context;
   find_device_observer();
   return nullptr;
@@ -214,7 +214,7 @@ void Defragmenter::stream_destroyed(CUstream stream) noexcept {
 
 void Defragmenter::pass_on(const char* why) noexcept {
   if (state_.exchange(State::passing) != State::passing) {
-    log_line(LogLevel::warn, "%s: from now on all memory comes from the driver", why);
+    say<Cause::defragmenting_ended>(why);
   }
 }
 

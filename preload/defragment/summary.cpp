@@ -6,7 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/run_log_keys.h"
 #include "preload/defragment/defragmenter.h"
 
@@ -14,8 +14,6 @@ namespace reprise {
 namespace {
 
 unsigned long long number(uint64_t value) noexcept { return value; }
-
-unsigned long long mebibytes(uint64_t bytes) noexcept { return bytes >> 20; }
 
 // The only line of this mode, put together without memory of its own.
 class SummaryLine {
@@ -66,7 +64,7 @@ void write_line(const char* path, const stitch::Stats& stats, uint64_t chunk, ui
       .add(recycled_blocks, stats.recycled_primitives)
       .add(vmm_calls, calls)
       .add(run_log::defragment::waits, waits);
-  if (!line.write(path)) log_line(LogLevel::warn, "cannot write %s: what was defragmented is not told", path);
+  if (!line.write(path)) say<Cause::defragmenting_not_told>(path);
 }
 
 }  // namespace
@@ -77,14 +75,10 @@ void Defragmenter::finish() noexcept {
   const stitch::Stats& stats = stitcher_.stats();
   const uint64_t chunk = device_.chunk_bytes();
   const uint64_t reserved = stats.peak_reserved_chunks * chunk;
-  log_line(
-      LogLevel::info,
-      "large allocations: %llu MiB live at most, %llu MiB of device memory for them at most (%.1f %% used); %llu of "
-      "%llu found at their size, %llu stitched",
-      mebibytes(stats.peak_live_bytes), mebibytes(reserved),
-      reserved != 0 ? 100.0 * static_cast<double>(stats.peak_live_bytes) / static_cast<double>(reserved) : 100.0,
-      number(stats.states[0]), number(stats.states[0] + stats.states[1] + stats.states[2] + stats.states[3]),
-      number(stats.stitches));
+  const double live = static_cast<double>(stats.peak_live_bytes);
+  say<Cause::defragmented>(stats.peak_live_bytes, reserved,
+                           reserved != 0 ? 100 * live / static_cast<double>(reserved) : 100.0, stats.states[0],
+                           stats.states[0] + stats.states[1] + stats.states[2] + stats.states[3], stats.stitches);
   if (config_.run_log != nullptr) write_line(config_.run_log, stats, chunk, device_.driver_calls(), waits_);
 }
 

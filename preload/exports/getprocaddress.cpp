@@ -5,9 +5,9 @@
 
 #include <cstring>
 
+#include "preload/base/causes.h"
 #include "preload/base/config.h"
 #include "preload/base/export.h"
-#include "preload/base/log.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
@@ -70,7 +70,7 @@ void say_missing(const char* symbol, const char* why) {
   const uint64_t name = hash_name(symbol);
   if (said_missing.find(name) != 0) return;
   said_missing.set(name, 1);
-  log_line(LogLevel::info, "%s: %s; the program is told that the driver lacks it", symbol, why);
+  say<Cause::call_missing>(symbol, why);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void say_missing(const char* symbol, const char* why) {
 void say_if_no_driver() noexcept {
   static bool said = false;
   if (driver_path() == nullptr && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-    log_line(LogLevel::warn, "%s", driver_problem());
+    say<Cause::no_driver>(driver_problem());
   }
 }
 
@@ -115,14 +115,14 @@ constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 const char* reason_to_hide(const char* symbol, void* found, int version, cuuint64_t flags) {
   using namespace reprise;
   if (std::strncmp(symbol, "cu", 2) != 0 || !only_known_calls()) return nullptr;
-  if (!known_base(symbol)) return "unknown to this Reprise";
+  if (!known_base(symbol)) return phrase<Cause::call_unknown>();
   if (version <= kNewestVersion) return nullptr;
   // The same function as for the newest version that is known, or a newer form with other parameters?
   void* known = nullptr;
   if (driver().cuGetProcAddress(symbol, &known, kNewestVersion, flags, nullptr) == CUDA_SUCCESS && known == found) {
     return nullptr;
   }
-  return "its form is newer than this Reprise";
+  return phrase<Cause::call_too_new>();
 }
 
 // true: `*function` is what the program gets.

@@ -1,8 +1,8 @@
 // The slow paths of thunks.S: finding a driver function, what happens before an ordered call, refusing one.
 #include <cuda.h>
 
+#include "preload/base/causes.h"
 #include "preload/base/guard.h"
-#include "preload/base/log.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/exports/barriers.h"
@@ -91,8 +91,7 @@ void* reprise_before_row(uint32_t row, uint64_t* saved) noexcept {
 CUresult reprise_refuse_row(uint32_t row) noexcept {
   using namespace reprise;
   if (!__atomic_exchange_n(&said_refused[row], true, __ATOMIC_RELAXED)) {
-    log_line(LogLevel::warn, "%s is not supported while memory is managed (REPRISE_DISABLE=1 turns management off)",
-             reprise::row(RowId(row)).symbol);
+    say<Cause::call_not_supported>(reprise::row(RowId(row)).symbol);
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "preload/base/causes.h"
 #include "preload/base/config.h"
-#include "preload/base/log.h"
 #include "preload/base/runtime.h"
 
 namespace reprise {
@@ -91,13 +91,9 @@ void say_hidden() noexcept {
   for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
     const char* const setting = std::getenv(name);
     if (setting == nullptr || has_backend(setting)) continue;
-    return log_line(LogLevel::warn,
-                    "%s=%s was set by the program itself: PyTorch's own allocator hides tensors from Reprise; add %s",
-                    name, setting, kBackend);
+    return say<Cause::torch_allocator_set>(name, setting, kBackend);
   }
-  log_line(LogLevel::warn,
-           "the program has chosen PyTorch's own allocator, which hides tensors from Reprise; let it have %s",
-           kBackend);
+  say<Cause::torch_allocator_chosen>(kBackend);
 }
 
 }  // namespace
@@ -112,12 +108,7 @@ void look_who_allocates() noexcept {
 void say_what_backend_lacks() noexcept {
   if (who_asked() != Asked::launcher || own_allocator.load() || runtime().exit_code <= 0) return;
   if (!is_loaded(kAllocator)) return;
-  log_line(
-      LogLevel::warn,
-      "the program ends with exit code %d. Reprise has set %s for PyTorch, which has no memory history, snapshots, "
-      "MemPool or observers of running out of memory there: if it failed for one of these, set "
-      "PYTORCH_ALLOC_CONF=backend:native, which hides tensors from Reprise",
-      runtime().exit_code, kBackend);
+  say<Cause::torch_backend_lacks>(runtime().exit_code, kBackend);
 }
 
 }  // namespace reprise

@@ -2,9 +2,9 @@
 // managed or defragmented; otherwise the driver answers.
 #include <cstring>
 
+#include "preload/base/causes.h"
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
-#include "preload/base/log.h"
 #include "preload/calls/handler.h"
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
@@ -77,7 +77,7 @@ CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdevicept
 
 void say_once(bool* said, const char* what) {
   if (__atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
-  log_line(LogLevel::warn, "%s is not possible for memory that Reprise manages", what);
+  say<Cause::memory_not_shared>(what);
   // The program will ask again for new memory, and memory of the driver's own can do it.
   if (Defragmenter* defragmenter = runtime().defragmenter; defragmenter != nullptr) defragmenter->pass_on(what);
 }

@@ -15,10 +15,10 @@
 #include <new>
 #include <string>
 
+#include "preload/base/causes.h"
 #include "preload/base/config.h"
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
-#include "preload/base/log.h"
 #include "preload/base/runtime.h"
 #include "preload/base/sequence.h"
 #include "preload/calls/enforcer_factory.h"
@@ -91,7 +91,7 @@ TraceFile claim_trace(const char* path, const Config& settings) {
     if (is_of_this_command(info, "REPRISE_TRACE", path)) {
       state = TraceFile::of_earlier;
     } else {
-      log_line(LogLevel::warn, "%s had the recording of an earlier run, and is written anew", path);
+      say<Cause::trace_replaced>(path);
     }
   }
   if (state != TraceFile::free) close(file);
@@ -115,8 +115,7 @@ Recorder* open_recorder(const Config& settings) {
   Recorder* recorder = Recorder::open(settings.trace, &why, settings.call_sites);
   if (recorder == nullptr) {
     char room[PATH_MAX];
-    log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", name_of_trace(settings.trace, room),
-             why);
+    say<Cause::trace_not_writable>(name_of_trace(settings.trace, room), why);
     return nullptr;
   }
   record_machine(recorder);
@@ -197,13 +196,9 @@ bool record_beside(Config* settings, const std::string& folder) {
 Config beside_earlier(Config settings) {
   const std::string path = new_file_beside(settings.trace);
   if (path.empty()) {
-    log_line(LogLevel::warn,
-             "%s has the recording of an earlier program of this command, and no file can be made beside it; this one "
-             "is not recorded",
-             settings.trace);
+    say<Cause::trace_has_no_place>(settings.trace);
   } else {
-    log_line(LogLevel::warn, "%s has the recording of an earlier program of this command; this one is recorded into %s",
-             settings.trace, path.c_str());
+    say<Cause::trace_beside>(settings.trace, path);
   }
   settings.trace = path.empty() ? nullptr : strdup(path.c_str());
   return settings;
@@ -220,13 +215,11 @@ Config without_taken_trace(Config settings, const std::string& folder) {
   const char* const name = name_of_trace(settings.trace, room);
   const bool is_named = name == room || !settings.launched();  // else a file of the launcher's own
   if (!plans(settings)) {
-    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", name);
+    say<Cause::trace_taken>(name);
   } else if (is_named) {
-    log_line(LogLevel::warn, "%s is being written by another process; this one is planned from a recording of its own",
-             name);
+    say<Cause::trace_taken_planned>(name);
   } else {
-    log_line(LogLevel::warn,
-             "another process of this run is recorded; this one is planned from a recording of its own");
+    say<Cause::other_process_recorded>();
   }
   settings.trace = nullptr;
   return settings;
@@ -238,8 +231,7 @@ Config with_private_trace(Config settings, const std::string& folder) {
   std::string path;
   const int file = temporary_file(&path, folder);
   if (file < 0) {
-    log_line(LogLevel::warn, "cannot make a temporary file %s: %s: no plan can be made, memory is managed on demand",
-             path.c_str(), system_words(errno).c_str());
+    say<Cause::no_temporary_file>(path, system_words(errno));
     return settings;
   }
   settings.keep = settings.keep && access(path.c_str(), F_OK) == 0;  // what is in memory has no name to be kept by
@@ -257,8 +249,7 @@ Handler* choose_handler(const Config& settings, Recorder* recorder, uint8_t* fla
       *flags = kWatching | kManaging;
       return enforcer;
     }
-    if (make_enforcer == nullptr)
-      log_line(LogLevel::warn, "this build cannot manage memory; REPRISE_BUDGET and REPRISE_PLAN are ignored");
+    if (make_enforcer == nullptr) say<Cause::not_built_to_manage>();
   }
   // Without the enforcer, a recording that was made only to plan from has no reader.
   if (recorder == nullptr || settings.trace_is_private) return nullptr;
@@ -285,7 +276,7 @@ void start_defragmenting(const Config& settings) {
   pthread_atfork(nullptr, nullptr, child_of_fork);
   (void)atexit(finish);
   __atomic_store_n(&detail::defragmenting, true, __ATOMIC_RELEASE);
-  log_line(LogLevel::info, "driver %s, defragmenting memory", driver_path());
+  say<Cause::started_defragmenting>(driver_path());
 }
 
 void start_once_only() {
@@ -303,7 +294,7 @@ void start_once_only() {
     return;
   }
   if (asked.defragment) {
-    log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
+    say<Cause::defragment_not_alone>();
   }
   mark_internal_thread();  // the questions below are no calls of the program
   const std::string folder = temporary_folder(asked);
@@ -321,9 +312,9 @@ void start_once_only() {
   pthread_atfork(nullptr, nullptr, child_of_fork);
   finish_at_exit();
   __atomic_store_n(&reprise_watch, flags, __ATOMIC_RELEASE);
-  log_line(LogLevel::info, "driver %s, %s%s", driver_path(),
-           (flags & kManaging) != 0 ? "managing memory" : "forwarding",
-           detail::runtime.recorder != nullptr ? ", recording" : "");
+  say<Cause::started>(driver_path(),
+                      (flags & kManaging) != 0 ? phrase<Cause::managing_memory>() : phrase<Cause::forwarding>(),
+                      detail::runtime.recorder != nullptr ? phrase<Cause::and_recording>() : "");
 }
 
 // The program's exit handlers from before cuInit call a driver that has shut down, and get its own answer: nothing is

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
@@ -29,15 +29,14 @@ bool is_plain(trace::OpKind op) noexcept {
 }
 
 const char* reason_for(const Command& command) noexcept {
-  if ((command.flags & trace::kOpOpaque) != 0) return "it may touch any memory";
+  if ((command.flags & trace::kOpOpaque) != 0) return phrase<Cause::reaches_any>();
   for (uint32_t i = 0; i < command.access_count; ++i) {
     if (command.accesses[i].parameter_offset != trace::kNoParameter) continue;
     const bool unplaced = command.accesses[i].address == 0;  // nobody has asked where the variables are
-    return unplaced ? "its module has variables, which any of its kernels may touch"
-                    : "its operands hold addresses of others";
+    return unplaced ? phrase<Cause::reaches_variables>() : phrase<Cause::reaches_others>();
   }
-  if (command.access_count == 0) return "it has no operands";
-  return "not known by its code, cooperative, or it reaches variables, host memory or addresses in its operands";
+  if (command.access_count == 0) return phrase<Cause::reaches_nothing>();
+  return phrase<Cause::reach_unknown>();
 }
 
 }  // namespace
@@ -150,12 +149,12 @@ void Auditor::find_leads() {
 CUresult Auditor::prepare_launch(const Command& command) noexcept {
   try {
     if (command.kernel == 0 || evidence_.strayed(command)) {
-      evidence_.pass(command, command.kernel == 0 ? reason_for(command) : "it strays");
+      evidence_.pass(command, command.kernel == 0 ? reason_for(command) : phrase<Cause::kernel_strays>());
       return curtain_.open_all(memory_);
     }
     std::vector<Curtain::Opening> openings;
     if (!operands_of(command, &openings) || !settle()) {
-      evidence_.pass(command, "the device was busy, or an operand is not managed");
+      evidence_.pass(command, phrase<Cause::audit_disturbed>());
       return curtain_.open_all(memory_);
     }
     const bool open = evidence_.begin(command, current_.shape);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 
 namespace reprise::replay {
 namespace {
@@ -61,7 +61,7 @@ Evidence::KernelEvidence& Evidence::kernel_of(const Command& command) {
   Result<facts::KernelFacts> known = store_.load(command.kernel, device_);
   if (known.ok()) kernel.known = std::move(known.value());
   if (!known.ok() && known.status().code() != StatusCode::not_found) {
-    log_line(LogLevel::warn, "%s", known.status().message().c_str());
+    say<Cause::facts_unusable>(known.status().message());
   }
   return kernel;
 }
@@ -136,7 +136,7 @@ void Evidence::keep(KernelEvidence& kernel) noexcept {
     const Status kept = store_.add(std::exchange(kernel.fresh, facts::KernelFacts{}));
     if (kept.ok() || store_failed_) return;
     store_failed_ = true;
-    log_line(LogLevel::warn, "%s; what the audit finds out is not kept", kept.message().c_str());
+    say<Cause::audit_not_kept>(kept.message());
   } catch (...) {  // out of memory
   }
 }

@@ -11,9 +11,9 @@
 #include <ctime>
 #include <fstream>
 
-#include "preload/base/file_limit.h"
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/files/earlier_program.h"
+#include "preload/files/file_limit.h"
 #include "preload/files/out_of_the_way.h"
 #include "preload/files/system_words.h"
 
@@ -68,15 +68,14 @@ void begin_a_line(int file, const char* path, off_t bytes) {
 void make_room(int file, const char* path) {
   struct stat info {};
   if (join_writers(file) == Writers::others_too) {
-    log_line(LogLevel::warn, "%s is being written by another process; it gets the lines of this one, too", path);
+    say<Cause::run_log_shared>(path);
   } else if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
     return;
   } else if (is_of_this_command(info, "REPRISE_RUN_LOG", path)) {
     begin_a_line(file, path, info.st_size);
-    log_line(LogLevel::warn, "%s has the lines of an earlier program of this command; it gets those of this one, too",
-             path);
+    say<Cause::run_log_continued>(path);
   } else {
-    log_line(LogLevel::warn, "%s had the lines of an earlier run, and is written anew", path);
+    say<Cause::run_log_replaced>(path);
     [[maybe_unused]] const int emptied = ftruncate(file, 0);
   }
 }
@@ -110,7 +109,7 @@ void RunLogWriter::open(const char* path, Others others) noexcept {
   if (path == nullptr || path[0] == '\0') return;
   const int file = move_out_of_the_way(::open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666));
   process_ = static_cast<uint64_t>(getpid());
-  if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, system_words(errno).c_str());
+  if (file < 0) say<Cause::run_log_not_writable>(path, system_words(errno));
   file_.store(file, std::memory_order_relaxed);
   if (file < 0) return;
   if (others == Others::none) {
@@ -127,11 +126,16 @@ RunLogWriter::~RunLogWriter() {
   keeper.compare_exchange_strong(self, nullptr);
 }
 
-void RunLogWriter::record_warning(const char* text) noexcept {
+void RunLogWriter::record_warning(const Said& said) noexcept {
   RunLogWriter* const log = keeper.load(std::memory_order_acquire);
   if (log == nullptr || !log->enabled() || !log->keeps_warnings_.load(std::memory_order_relaxed)) return;
   RunLogLine line(run_log::warning::line);
-  line.append(run_log::every::message.name, std::string(text));
+  line.add(run_log::warning::cause, std::string(said.row.id))
+      .append(run_log::every::message.name, std::string(said.text));
+  std::string_view rest = said.row.sentence;
+  for (const CauseValue& value : said.values) {
+    if (const std::string key = key_of(take_piece(&rest)); !key.empty()) line.append(key.c_str(), value.number);
+  }
   log->write(line);
 }
 
@@ -172,7 +176,7 @@ void RunLogWriter::write_out() noexcept {
     if (result <= 0) {
       const int why = errno;
       close(file_.exchange(-1));  // before it is told: what is told goes to the log, too
-      log_line(LogLevel::warn, "the run log is incomplete: %s", std::strerror(why));
+      say<Cause::run_log_incomplete>(std::strerror(why));
       break;
     }
     written += static_cast<size_t>(result);

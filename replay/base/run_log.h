@@ -11,6 +11,10 @@
 
 #include "preload/base/run_log_keys.h"
 
+namespace reprise {
+struct Said;
+}
+
 namespace reprise::replay {
 
 // Of lines of these kinds there are many, and each says little.
@@ -84,7 +88,7 @@ class RunLogWriter {
   static uint64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
  private:
-  static void record_warning(const char* text) noexcept;
+  static void record_warning(const Said& said) noexcept;
   void write_out() noexcept;
 
   std::mutex mutex_;

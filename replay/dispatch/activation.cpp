@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -16,13 +17,13 @@ const char* error_name(CUresult result) noexcept {
 }  // namespace
 
 bool Refusal::by_driver(const char* what, CUresult result) noexcept {
-  why = std::string(what) + " (" + error_name(result) + ")";
+  why = words<Cause::with_error>(what, error_name(result));
   short_of_memory = result == CUDA_ERROR_OUT_OF_MEMORY;
   return false;
 }
 
 bool Refusal::device_failed() noexcept {
-  why = "the device failed";
+  why = phrase<Cause::device_broke>();
   return false;
 }
 
@@ -78,7 +79,7 @@ bool Activation::bind_persistent(const Command& cast, Refusal* why) noexcept {
     tensors_[t] = live;
     live->alias(plan_index_->aliased[t]);
   }
-  if (!same) why->why = "the live allocations are not those of the plan";
+  if (!same) why->why = phrase<Cause::plan_other_allocations>();
   return same;
 }
 
@@ -93,7 +94,7 @@ bool Activation::hold_blocks(Refusal* why) noexcept {
   for (uint64_t i = 0; i < region; ++i) memory_.blocks.at(plan_index_->zone.base + i * shared_.chunk_bytes);
   memory_.plan_blocks = region;
   const CUresult result = pager_.bring_blocks_in();
-  if (result != CUDA_SUCCESS) return why->by_driver("no room could be made for small tensors", result);
+  if (result != CUDA_SUCCESS) return why->by_driver(phrase<Cause::no_room_for_small>(), result);
   memory_.blocks.for_each([&](const SlabBlock& block) {
     for (const ChunkIndex chunk : memory_.mappings.find(block.base)->chunks) memory_.chunks[chunk].reserved = true;
   });
@@ -136,12 +137,8 @@ bool Activation::make_chunks(Refusal* why) noexcept {
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     chunk = pool.create(&result);
     if (chunk == kNoChunk) {
-      char what[128];
-      std::snprintf(
-          what, sizeof what, "the plan needs %llu chunks, and small tensors hold %llu of the %llu that there are",
-          static_cast<unsigned long long>(plan.chunk_count), static_cast<unsigned long long>(memory_.blocks.size()),
-          static_cast<unsigned long long>(pool.limit()));
-      return why->by_driver(what, result);
+      const std::string what = words<Cause::small_hold_chunks>(plan.chunk_count, memory_.blocks.size(), pool.limit());
+      return why->by_driver(what.c_str(), result);
     }
     pool.give_back(chunk);
   }
@@ -199,7 +196,7 @@ bool Activation::vacate(Refusal* why) noexcept {
     } else if (wanted.clean_at_start && tensor.needs_copy()) {
       result = memory_.safety->make_clean(tensor, *home(t));
     }
-    if (result != CUDA_SUCCESS) return why->by_driver("a tensor could not be copied to the host", result);
+    if (result != CUDA_SUCCESS) return why->by_driver(phrase<Cause::not_vacated>(), result);
   }
   return settle() || why->device_failed();
 }
@@ -215,8 +212,7 @@ bool Activation::make_slots(Refusal* why) noexcept {
     if (!plan_index_->offloaded[t]) continue;
     const bool have = t < plan_index_->persistent_count ? ensure_slot(memory_, *tensors_[t]) : ensure_kept_slot(t);
     if (have) continue;
-    why->why =
-        "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
+    why->why = words<Cause::host_tier_small>(memory_.host.cap());
     why->short_of_memory = true;
     return false;
   }
@@ -248,7 +244,7 @@ bool Activation::map_homes(Refusal* why) noexcept {
       CUresult result = memory_.mappings.make_room(base, chunks->size() * chunk_bytes);
       if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
       if (result == CUDA_SUCCESS && map && stays) result = memory_.mappings.map(base, *chunks);
-      if (result != CUDA_SUCCESS) return why->by_driver("a tensor's home could not be mapped", result);
+      if (result != CUDA_SUCCESS) return why->by_driver(phrase<Cause::home_not_mapped>(), result);
     }
   }
   return true;
@@ -263,7 +259,7 @@ bool Activation::load(Refusal* why) noexcept {
     LaneUse done;
     if (tensor.host_valid()) {
       const CUresult result = copy_in(memory_, tensor, *home(t), LaneUses{}, &done);
-      if (result != CUDA_SUCCESS) return why->by_driver("a tensor could not be copied to its home", result);
+      if (result != CUDA_SUCCESS) return why->by_driver(phrase<Cause::home_not_loaded>(), result);
     }
     loaded.push_back(t);
   }
@@ -271,7 +267,7 @@ bool Activation::load(Refusal* why) noexcept {
   for (const uint32_t t : loaded) {
     ResidentTensor& tensor = *tensors_[t];
     const CUresult result = memory_.safety->begin_at_home(tensor, *home(t));
-    if (result != CUDA_SUCCESS) return why->by_driver("a tensor's home could not be mapped", result);
+    if (result != CUDA_SUCCESS) return why->by_driver(phrase<Cause::home_not_mapped>(), result);
     for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
   return true;

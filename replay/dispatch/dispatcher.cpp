@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "preload/base/address_space.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/own_memory.h"
@@ -122,10 +122,8 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
 void Dispatcher::say_short_of_addresses() noexcept {
   rlimit space{};
   if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return;
-  std::snprintf(start_problem_, sizeof start_problem_,
-                ": %llu GiB of addresses are needed, and this process may have %llu MiB (ulimit -v)",
-                static_cast<unsigned long long>(kLeastAddresses >> 30),
-                static_cast<unsigned long long>(space.rlim_cur >> 20));
+  words<Cause::few_addresses>(kLeastAddresses >> 30, space.rlim_cur >> 20)
+      .copy(start_problem_, sizeof start_problem_ - 1);
 }
 
 // Asking the driver is only worth it when the number of chunks may grow, or shall fall, or where what is held around us

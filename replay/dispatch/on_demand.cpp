@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/names.h"
@@ -108,20 +108,16 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
   if (is_sticky(shared_.faults.peek()) || issuer_.fault_report.failed()) return;  // then that is told
   const Shortage& shortage = pager_.shortage();
   if (shared_.counters.shortages.fetch_add(1) >= kShortagesToPrint) return;
-  const auto needed = static_cast<unsigned long long>(shortage.needed_bytes);
-  const auto limit = static_cast<unsigned long long>(shortage.limit_bytes);
   const bool answered = entry.waiter == nullptr && !entry.program_issues;
-  const char* const then = answered ? "; its call had answered before, so every later call answers an error" : "";
+  const char* const then = answered ? phrase<Cause::answered_before>() : "";
   entry.told = true;
   if (shortage.host_full) {
-    log_line(LogLevel::warn,
-             "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)%s",
-             entry.command.name, needed, limit, then);
+    say<Cause::host_memory_full>(entry.command.name, shortage.needed_bytes, shortage.limit_bytes, then);
     RunLogLine line(run_log::host_full::line);
     line.add(run_log::host_full::needed_bytes, shortage.limit_bytes + shortage.needed_bytes)
         .add(run_log::host_full::host_bytes, shortage.limit_bytes);
     shared_.run_log.write(line);
-  } else if (needed != 0) {
+  } else if (shortage.needed_bytes != 0) {
     // The planner has seen all calls of an iteration, this is one; it may know less of what this one touches.
     const uint64_t planner = shared_.counters.least_budget_bytes.load();
     const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
@@ -135,17 +131,11 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     if (full) {
       const RoomFigures room = room_now();
       shared_.account.room.write(shared_.run_log);
-      log_line(LogLevel::warn,
-               "%s needs %s of device memory at once, and can have %s, for the device has no room for more: %s; %s%s",
-               name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(),
-               who_has_the_rest(room).c_str(), how_to_get_room(room, needed + outside).c_str(), then);
+      say<Cause::call_above_room>(name, shortage.needed_bytes, shortage.limit_bytes, who_has_the_rest(room),
+                                  how_to_get_room(room, shortage.needed_bytes + outside), then);
     } else {
-      const char* const so_far = planner == 0 ? " by the calls so far, and later ones may need more" : "";
-      log_line(LogLevel::warn,
-               "%s needs %s of device memory at once, the budget leaves %s; the budget is too small, at least %s are "
-               "needed%s%s",
-               name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(),
-               readable_bytes(least).c_str(), so_far, then);
+      const char* const so_far = planner == 0 ? phrase<Cause::by_calls_so_far>() : "";
+      say<Cause::call_above_budget>(name, shortage.needed_bytes, shortage.limit_bytes, least, so_far, then);
     }
     RunLogLine line(run_log::shortage::line);
     line.add(run_log::shortage::call, name)
@@ -153,8 +143,7 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
         .add(run_log::shortage::least_bytes, least);
     shared_.run_log.write(line);
   } else {
-    log_line(LogLevel::warn, "%s: the driver is out of memory where tensors are moved or mapped for it%s",
-             entry.command.name, then);
+    say<Cause::driver_out_of_memory>(entry.command.name, then);
   }
 }
 
@@ -276,8 +265,7 @@ void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   const CUresult result = small ? pager_.allocated_small(*tensor, lane) : pager_.allocated(*tensor, lane);
   if (result != CUDA_SUCCESS && shared_.faults.lose(result)) {
     if (is_sticky(result)) return shared_.faults.report(result);  // told by fault_report
-    log_line(LogLevel::warn, "an address that is used again could not be unmapped (CUDA error %d)",
-             static_cast<int>(result));
+    say<Cause::address_not_unmapped>(result);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -60,7 +60,11 @@ void refuse(Shared& shared, uint32_t plan, const std::string& why, bool short_of
     shared.account.room.tell_of_less_than(
         counters.budget_chunks.load() * shared.chunk_bytes + counters.outside_bytes.load(), shared.run_log);
   }
-  log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
+  if (for_good) {
+    say<Cause::plan_unusable>(why);
+  } else {
+    say_as_info<Cause::plan_unusable>(why);
+  }
   shared.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
                                  plan);
   shared.refusal.set(why);
@@ -96,7 +100,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   const uint32_t plan = entry.plan;
   const uint64_t iteration = entry.iteration;
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
-  Refusal refusal{"it is gone"};
+  Refusal refusal{phrase<Cause::plan_gone>()};
   const uint64_t calls = memory_.mappings.driver_calls();
   if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &refusal)) {
     const bool for_good = ++shared_.refusals[plan] >= (refusal.short_of_memory ? kPatienceForRoom : kPatience);
@@ -106,10 +110,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   if (!repeats_.begin(plan_index)) {
     activation_.exit();
     shared_.facts_failed.store(true, std::memory_order_release);
-    return refuse(shared_, plan,
-                  "it recomputes, and the device cannot compute the digests that guard it: make one with "
-                  "--no-recompute",
-                  false, true);
+    return refuse(shared_, plan, phrase<Cause::plan_needs_digests>(), false, true);
   }
   shared_.refusal.set({});
   if (plan_index != plan_.index) stopwatch_.open(&shared_, &memory_, plan_index, plan);
@@ -132,8 +133,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
       .add(run_log::activate::plan, uint64_t{plan})
       .add(run_log::activate::vmm_calls, memory_.mappings.driver_calls() - calls);
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "plan %u is in force from iteration %llu on", plan + 1,
-           static_cast<unsigned long long>(iteration));
+  say<Cause::plan_in_force>(plan + 1, iteration);
 }
 
 bool PlanExecutor::step() noexcept {
@@ -145,10 +145,9 @@ bool PlanExecutor::step() noexcept {
   progress |= issue_all();
   if (plan_.failure == nullptr && memory_.lanes.fault() != CUDA_SUCCESS) {
     shared_.faults.report(memory_.lanes.fault());
-    plan_.failure = "the device failed";
+    plan_.failure = phrase<Cause::device_broke>();
   }
-  if (plan_.failure == nullptr && !progress && stuck())
-    plan_.failure = "the program waits for what the plan holds back";
+  if (plan_.failure == nullptr && !progress && stuck()) plan_.failure = phrase<Cause::program_waits>();
   if (plan_.failure != nullptr) diverge(plan_.failure);
   return progress || !plan_.active;
 }
@@ -248,7 +247,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
     CUresult cleared = CUDA_SUCCESS;
     if (!activation_.clear_range(call.tensor, &cleared)) {
-      if (cleared != CUDA_SUCCESS) plan_.failure = "a range could not be unmapped";
+      if (cleared != CUDA_SUCCESS) plan_.failure = phrase<Cause::not_unmapped>();
       return Taken::later;
     }
     if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
@@ -369,7 +368,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   stalls_.hold(lane, transfers_.awaited_elsewhere(instance, lane));
   if (transfers_.wait_for_predecessors(instance, lane) != CUDA_SUCCESS ||
       plan_.safety->wait_for_fence(instance, lane) != CUDA_SUCCESS) {
-    plan_.failure = "the driver refused to order two streams";
+    plan_.failure = phrase<Cause::not_ordered>();
     return;
   }
   if (!plan_.safety->place(instance.vertex, lane)) return;
@@ -384,7 +383,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   }
   const CUresult result = issuer_.issue(entry, transfers_.activity_id(instance));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    plan_.failure = "the driver is out of memory for a launch";  // on demand it is issued again, with less of ours
+    plan_.failure = phrase<Cause::launch_lacked_memory>();  // on demand it is issued again, with less of ours
     return;
   }
   op_issued(instance, lane, result);
@@ -406,14 +405,14 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
   if (const uint32_t repeat = plan_.index->repeated_by[instance.vertex]; repeat != plan::kNone) {
     repeats_.retain(repeat, entry.command);
     if (entry.command.kernel == 0) {
-      plan_.failure = "a launch that the plan repeats cannot be repeated";
+      plan_.failure = phrase<Cause::launch_not_repeatable>();
       give_up_facts(shared_, plan_.number);
     }
   }
   issuer_.refused_launches.answered(entry, result);
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);
-  if (result != CUDA_SUCCESS) plan_.failure = "a call of the program failed";
+  if (result != CUDA_SUCCESS) plan_.failure = phrase<Cause::call_failed>();
   shared_.command_log.done(&entry);
 }
 
@@ -494,7 +493,7 @@ void PlanExecutor::diverge(const char* why) noexcept {
   line.add(run_log::divergence::iteration, progress_.next_open() - 1)
       .add(run_log::divergence::reason, std::string(why));
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "left the plan: %s", why);
+  say<Cause::plan_left>(why);
 }
 
 void PlanExecutor::finish() noexcept {

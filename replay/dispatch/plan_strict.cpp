@@ -14,6 +14,7 @@
 //     reload                          chunks free | copy in, cuMemMap in pieces | cuMemSetAccess | first use ...
 #include <algorithm>
 
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 #include "replay/dispatch/plan_executor.h"
 
@@ -142,7 +143,7 @@ bool StrictPlan::take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>
     taken.uses.clear();
     taken.occupant = &tensor;
   }
-  if (result != CUDA_SUCCESS) executor_.plan_.failure = "a range could not be unmapped";
+  if (result != CUDA_SUCCESS) executor_.plan_.failure = phrase<Cause::not_unmapped>();
   return result == CUDA_SUCCESS;
 }
 
@@ -169,7 +170,7 @@ bool StrictPlan::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
     tensor.left();
     CUresult result = memory_.mappings.unmap(tensor.base);
     if (result == CUDA_SUCCESS) result = executor_.stalls_.map(tensor.base, chunks);
-    if (result != CUDA_SUCCESS) executor_.plan_.failure = "a range could not be mapped";
+    if (result != CUDA_SUCCESS) executor_.plan_.failure = phrase<Cause::not_mapped>();
     if (result != CUDA_SUCCESS) return false;
   }
   tensor.settle_in();

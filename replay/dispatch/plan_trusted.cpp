@@ -3,6 +3,7 @@
 // recompute: tensors are dropped, and launches repeated.
 #include <algorithm>
 
+#include "preload/base/causes.h"
 #include "replay/dispatch/plan_executor.h"
 
 namespace reprise::replay {
@@ -105,7 +106,7 @@ bool TrustedPlan::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
   tensor.left();
   CUresult result = memory_.mappings.unmap(tensor.base);
   if (result == CUDA_SUCCESS) result = executor_.stalls_.map(tensor.base, chunks);
-  if (result != CUDA_SUCCESS) executor_.plan_.failure = "a range could not be mapped to its next chunks";
+  if (result != CUDA_SUCCESS) executor_.plan_.failure = phrase<Cause::not_mapped_next>();
   return result == CUDA_SUCCESS;
 }
 
@@ -135,7 +136,7 @@ LaneIndex TrustedPlan::lane_of_repeat(const Command& command) noexcept {
     return memory_.lanes.lane_of(command.stream, command.context);
   }
   if (command.context == shared_.context) return Lanes::kDigests;
-  executor_.plan_.failure = "the stream of a launch that the plan repeats is gone";
+  executor_.plan_.failure = phrase<Cause::stream_gone>();
   return kNoLane;
 }
 
@@ -151,7 +152,7 @@ bool TrustedPlan::issue_drop(Instance instance) noexcept {
   LaneUse use;
   if (result == CUDA_SUCCESS && !executor_.repeats_.drop(tensor, lane, &result, &use)) return false;
   if (result != CUDA_SUCCESS) {
-    executor_.plan_.failure = "a tensor could not be dropped";
+    executor_.plan_.failure = phrase<Cause::not_dropped>();
     return false;
   }
   progress_.issued(instance, use);
@@ -173,7 +174,7 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   if (!executor_.repeats_.has_room(repeat)) return false;
   executor_.stalls_.hold(lane, executor_.transfers_.awaited_elsewhere(instance, lane));
   if (executor_.transfers_.wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
-    executor_.plan_.failure = "the driver refused to order two streams";
+    executor_.plan_.failure = phrase<Cause::not_ordered>();
     return false;
   }
   if (!place(instance.vertex, lane)) return false;
@@ -188,7 +189,7 @@ bool TrustedPlan::issue_repeat(Instance instance) noexcept {
   const bool waited_for = executor_.repeats_.issue(instance, lane, &result, &use);
   if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
   if (result != CUDA_SUCCESS) {
-    executor_.plan_.failure = "a launch could not be repeated";
+    executor_.plan_.failure = phrase<Cause::launch_not_repeated>();
     return false;
   }
   if (waited_for) {

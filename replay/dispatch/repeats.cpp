@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 
 namespace reprise::replay {
@@ -232,17 +232,13 @@ bool Repeats::restore(const Check& check, LaneUse* use) noexcept {
 
 void Repeats::blame(uint32_t repeat, bool harmless, std::string* why) noexcept {
   const Command& command = launches_[repeat].command;
-  *why = std::string("launched again, ") + command.name + " did something else than the first time";
+  *why = words<Cause::repeat_was_other>(command.name);
   if (memory_.lanes.fault() != CUDA_SUCCESS) return;
   examiner_.disprove(command);
   if (harmless) {
-    log_line(LogLevel::warn, "%s; the plan is given up, and nothing was lost: what was known of it is forgotten",
-             why->c_str());
+    say<Cause::repeat_differed>(*why);
   } else if (shared_.faults.lose(CUDA_ERROR_LAUNCH_FAILED)) {
-    log_line(LogLevel::warn,
-             "%s, so results would be wrong: every later call answers an error; what was known of it is forgotten: run "
-             "again",
-             why->c_str());
+    say<Cause::repeat_lost_bytes>(*why);
   }
 }
 

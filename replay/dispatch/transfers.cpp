@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -124,7 +124,7 @@ bool Transfers::issue(LaneKind kind) noexcept {
 void Transfers::issue_one(Instance instance) noexcept {
   ResidentTensor* const tensor = activation_.tensor(plan_.index->plan.vertices[instance.vertex].tensor);
   if (tensor != nullptr) return plan_.safety->issue_transfer(instance, *tensor);
-  plan_.failure = "a transfer of a tensor that the program has not allocated";
+  plan_.failure = phrase<Cause::transfer_of_none>();
 }
 
 void Transfers::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
@@ -204,10 +204,10 @@ CUresult Transfers::copy_in_time(Instance instance, ResidentTensor& tensor, cons
 
 void Transfers::failed(Instance instance, CUresult result) noexcept {
   const plan::Vertex& vertex = plan_.index->plan.vertices[instance.vertex];
-  log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
-           static_cast<unsigned long long>(instance.iteration),
-           static_cast<unsigned long long>(plan_.index->plan.tensors[vertex.tensor].size), static_cast<int>(result));
-  plan_.failure = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
+  say<Cause::transfer_failed>(instance.vertex, instance.iteration, plan_.index->plan.tensors[vertex.tensor].size,
+                              result);
+  plan_.failure =
+      vertex.kind == plan::VertexKind::reload ? phrase<Cause::reload_failed>() : phrase<Cause::offload_failed>();
 }
 
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still

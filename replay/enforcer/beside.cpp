@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
 namespace {
 
-constexpr char kRoomBeside[] = "memory that the program takes around what is managed";
+constexpr const char* kRoomBeside = phrase<Cause::taken_around>();
 constexpr uint32_t kMostTold = 5;
 
 // The question takes the driver's lock: what a free gives back of another device is known without it.
@@ -66,13 +66,8 @@ CUresult BesideCalls::refuse(const BesideCall& call, uint64_t held) noexcept {
   account_.refused.store(true, std::memory_order_relaxed);
   if (account_.counters.shortages.fetch_add(1) >= kMostTold) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t least = held + call.bytes;
-  log_line(LogLevel::warn,
-           "%s needs %s of device memory, which cannot be moved, and what the program holds of that sort leaves %s of "
-           "the budget; the budget is too small, at least %s are needed by the calls so far, and later ones may need "
-           "more",
-           call.name, readable_bytes(call.bytes).c_str(),
-           readable_bytes(account_.fixed_budget() - std::min(account_.fixed_budget(), held)).c_str(),
-           readable_bytes(least).c_str());
+  const uint64_t left = account_.fixed_budget() - std::min(account_.fixed_budget(), held);
+  say<Cause::unmovable_above_budget>(call.name, call.bytes, left, least);
   RunLogLine line(run_log::shortage::line);
   line.add(run_log::shortage::call, std::string(call.name))
       .add(run_log::shortage::needed_bytes, call.bytes)
@@ -87,12 +82,9 @@ void BesideCalls::tell_refused(const BesideCall& call, Session* session) noexcep
   if (account_.counters.shortages.fetch_add(1) >= kMostTold) return;
   const RoomFigures room = account_.room.get();
   account_.room.write(common_.run_log);
-  log_line(LogLevel::warn,
-           "%s needs %s of device memory, which cannot be moved, and the device has no room beside %s of tensors and "
-           "%s of that sort: %s; %s",
-           call.name, readable_bytes(call.bytes).c_str(), readable_bytes(session->memory().chunks.bytes()).c_str(),
-           readable_bytes(account_.counters.outside_bytes.load()).c_str(), who_has_the_rest(room).c_str(),
-           how_to_get_room(room, account_.counters.outside_bytes.load() + call.bytes).c_str());
+  const uint64_t outside = account_.counters.outside_bytes.load();
+  say<Cause::unmovable_above_room>(call.name, call.bytes, session->memory().chunks.bytes(), outside,
+                                   who_has_the_rest(room), how_to_get_room(room, outside + call.bytes));
 }
 
 void BesideCalls::allocated_elsewhere(const AllocateCall& call, bool managed) noexcept {

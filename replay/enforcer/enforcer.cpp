@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analyzer/plan/plan.h"
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/calls/enforcer_factory.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
@@ -14,7 +14,7 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kFinishMilliseconds = 20'000;
-constexpr char kShortOfMemory[] = "memory that the driver is short of";
+constexpr const char* kShortOfMemory = phrase<Cause::driver_is_short>();
 
 CUresult allocate_by_driver(const AllocateCall& call, CUstream stream, CUdeviceptr* address) noexcept {
   if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, stream);
@@ -61,7 +61,7 @@ CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noe
   if (session == nullptr) return CUDA_SUCCESS;
   if (context == session->shared().context) return close(session, freed);
   per_thread_.forget(context);
-  return session->orders().run_errand(Errand::end_context, "the end of a context", context);
+  return session->orders().run_errand(Errand::end_context, phrase<Cause::a_context_ended>(), context);
 }
 
 // Everything is given back, and the next allocation opens afresh.
@@ -208,7 +208,8 @@ CUresult Enforcer::capture_begin() noexcept {
 
 CUresult Enforcer::before_joining_capture() noexcept {
   Session* const session = this->session();
-  return session != nullptr ? session->orders().run_errand(Errand::mark_lanes, "a stream capture") : CUDA_SUCCESS;
+  return session != nullptr ? session->orders().run_errand(Errand::mark_lanes, phrase<Cause::a_capture>())
+                            : CUDA_SUCCESS;
 }
 
 bool Enforcer::reads_back() const noexcept {
@@ -229,7 +230,7 @@ CUresult Enforcer::peer_allowed(CUdevice device, CUdevice peer) noexcept {
   const uint64_t after = before | uint64_t{1} << peer;
   Session* const session = session_of(device);
   if (after == before || session == nullptr) return CUDA_SUCCESS;
-  return session->orders().run_errand(Errand::allow_peers, "memory for one more device", nullptr, after);
+  return session->orders().run_errand(Errand::allow_peers, phrase<Cause::one_more_device>(), nullptr, after);
 }
 
 bool Enforcer::make_headroom(uint64_t bytes) noexcept {
@@ -359,7 +360,7 @@ void Enforcer::finish() noexcept {
     return context_ended ? report_.end(nullptr, *last) : common_.run_log.flush();
   }
   if (session->dispatcher().wait_settled(kFinishMilliseconds)) {
-    session->orders().run_errand(Errand::leave_plan, "the program's end");
+    session->orders().run_errand(Errand::leave_plan, phrase<Cause::program_ended>());
   } else {
     state_.store(State::off);
   }
@@ -380,14 +381,13 @@ reprise::Handler* reprise::make_enforcer(const Config& config, Recorder* recorde
   if (settings.plan != nullptr) {
     const Result<plan::Plan> plan = plan::read_plan(settings.plan);
     if (!plan.ok() && !settings.budget.given()) {
-      log_line(LogLevel::warn, "%s; the budget would be the plan's, so no memory is managed",
-               plan.status().message().c_str());
+      say<Cause::plan_unreadable>(plan.status().message());
       return nullptr;
     }
     if (plan.ok()) settings.plan_chunk_bytes = plan.value().chunk_bytes;
     if (!settings.budget.given()) settings.budget.bytes = plan.value().budget_bytes;  // as `reprise replay` does
   }
   auto* const enforcer = new (std::nothrow) replay::Enforcer(settings, recorder);
-  if (enforcer == nullptr) log_line(LogLevel::warn, "no memory to manage memory: the program runs without a budget");
+  if (enforcer == nullptr) say<Cause::no_memory_to_manage>();
   return enforcer;
 }

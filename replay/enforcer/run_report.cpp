@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/readable.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/driver.h"
@@ -26,8 +26,7 @@ void RunReport::opened(Session& session) noexcept {
 }
 
 void RunReport::not_opened(Session& session, CUresult result, bool is_first) noexcept {
-  log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
-           static_cast<int>(result), session.dispatcher().start_problem());
+  say<Cause::not_managed>(result, session.dispatcher().start_problem());
   if (is_first) write_not_managed(session, result);
 }
 
@@ -48,7 +47,7 @@ void RunReport::tell_recorder(Session& session) noexcept {
 // Without it the log would look like one of a program that was killed.
 void RunReport::write_not_managed(Session& session, CUresult result) noexcept {
   const char* const problem = session.dispatcher().start_problem();
-  const std::string error = "error " + std::to_string(static_cast<int>(result)) + " of the driver";
+  const std::string error = words<Cause::driver_error>(result);
   RunLogLine line(run_log::not_managed::line);
   line.add(run_log::not_managed::reason, problem[0] == ':' ? std::string(problem + 2) : error);
   common_.run_log.write(line);
@@ -90,9 +89,8 @@ void RunReport::never_opened() noexcept {
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) device = 0;
   if (common_.launched.load() || other_memory) write_start(nullptr, device);
-  common_.run_log.write_on_demand(run_log::on_demand::fits,
-                                  other_memory ? "the program allocated no device memory that Reprise manages"
-                                               : "the program allocated no device memory");
+  common_.run_log.write_on_demand(
+      run_log::on_demand::fits, other_memory ? phrase<Cause::nothing_to_manage>() : phrase<Cause::nothing_allocated>());
   say_what_failed(nullptr);
   account_.graphs.look_back(device);
   write_unmanaged(device);
@@ -189,7 +187,7 @@ std::string RunReport::name_at_end() const noexcept {
                                 common_.run_log.has_others(config_.run_log)
                           : preload != nullptr && is_started_by_another("LD_PRELOAD", preload);
   if (!others) return {};
-  return std::string(program_invocation_short_name) + " (process " + std::to_string(getpid()) + "): ";
+  return words<Cause::name_at_end>(program_invocation_short_name, getpid());
 }
 
 // Some call got no memory, or the device failed: a line has said so.
@@ -202,10 +200,7 @@ void RunReport::say_what_failed(Session* open) noexcept {
   if (runtime().exit_code <= 0 || has_told_of_failure(open)) return;
   const std::string launch = open != nullptr ? open->dispatcher().refused_launch() : std::string();
   if (launch.empty()) return say_what_backend_lacks();
-  log_line(LogLevel::warn,
-           "%sthe program ends with exit code %d, and the driver has refused a launch before: %s; some libraries "
-           "swallow such errors",
-           name_at_end().c_str(), runtime().exit_code, launch.c_str());
+  say<Cause::launch_was_refused>(name_at_end(), runtime().exit_code, launch);
 }
 
 // What nobody has said by the time that the program ends.
@@ -216,42 +211,27 @@ void RunReport::say_above_budget(Session& last, uint64_t peak) noexcept {
   const uint64_t share = known_budget(account_.budget, account_.peak_of_program(), 0);
   if (peak > budget && !config_.audit && say_why_above(why, peak, share)) return;
   if (share < budget) {
-    log_line(LogLevel::warn, "%sthe budget of %s was raised to %s, which the smallest plan takes",
-             name_at_end().c_str(), readable_bytes(share).c_str(), readable_bytes(budget).c_str());
+    say<Cause::budget_was_raised>(name_at_end(), share, budget);
   }
   if (why.too_little().empty()) return;
-  log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(), why.too_little().c_str());
+  say<Cause::was_on_demand>(name_at_end(), why.too_little());
 }
 
 // false: it is by no reason that a user can do something about.
 bool RunReport::say_why_above(const WhyUnplanned& why, uint64_t peak, uint64_t budget) noexcept {
   const Counters& counters = account_.counters;
   const std::string name = name_at_end();
-  const std::string most = readable_bytes(peak);
-  const std::string allowed = readable_bytes(budget);
-  const char* const nothing = why.too_little().empty() ? "" : "nothing was planned; ";
-  const std::string least = readable_bytes(std::max(peak, counters.least_budget_bytes.load()));
+  const char* const unplanned = why.too_little().empty() ? "" : phrase<Cause::nothing_planned>();
+  const uint64_t least = std::max(peak, counters.least_budget_bytes.load());
   const uint64_t outside = counters.most_outside.load();
   if (const uint64_t of_graphs = account_.graphs.most_bytes(); of_graphs != 0) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: CUDA graphs that allocate hold %s of "
-             "it, which cannot be moved; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), readable_bytes(of_graphs).c_str(), nothing, least.c_str());
+    say<Cause::used_by_graphs>(name, peak, budget, of_graphs, unplanned, least);
   } else if (peak == counters.held_before.load()) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: the program held as much before it "
-             "allocated what can be moved; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
+    say<Cause::used_before>(name, peak, budget, unplanned, least);
   } else if (outside != 0 && (account_.fixed_budget() != 0 || counters.most_held.load() != 0)) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: the program and the driver hold %s of "
-             "it that cannot be moved; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), readable_bytes(outside).c_str(), nothing, least.c_str());
+    say<Cause::used_unmovable>(name, peak, budget, outside, unplanned, least);
   } else if (config_.budget.fraction > 0) {
-    log_line(LogLevel::warn,
-             "%s%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
-             "and a percentage is never less; %sask for at least %s",
-             name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
+    say<Cause::used_at_once>(name, peak, budget, unplanned, least);
   } else {
     return false;
   }
@@ -263,12 +243,9 @@ bool RunReport::say_why_above(const WhyUnplanned& why, uint64_t peak, uint64_t b
 void RunReport::say_plan_idle(const WhyUnplanned& why) noexcept {
   if (why.given_plan_idle().empty() || config_.launched() || account_.counters.iterations_planned.load() != 0) return;
   if (!why.how_it_gets_room().empty()) {
-    log_line(LogLevel::warn, "%s%s: the plan never applied: %s; memory was managed on demand: %s",
-             name_at_end().c_str(), config_.plan, why.given_plan_idle().c_str(), why.how_it_gets_room().c_str());
+    say<Cause::plan_had_no_room>(name_at_end(), config_.plan, why.given_plan_idle(), why.how_it_gets_room());
   } else {
-    log_line(LogLevel::warn,
-             "%s%s: the plan never applied: %s; memory was managed on demand: record and plan this command",
-             name_at_end().c_str(), config_.plan, why.given_plan_idle().c_str());
+    say<Cause::plan_never_applied>(name_at_end(), config_.plan, why.given_plan_idle());
   }
 }
 

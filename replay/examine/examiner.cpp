@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 
 namespace reprise::replay {
 namespace {
@@ -45,7 +45,7 @@ Examiner::Kernel& Examiner::kernel_of(const Command& command) {
     Result<facts::KernelFacts> known = store_.load(command.kernel, device_);
     if (known.ok()) at->second.known = std::move(known.value());
     if (!known.ok() && known.status().code() != StatusCode::not_found) {
-      log_line(LogLevel::warn, "%s", known.status().message().c_str());
+      say<Cause::facts_unusable>(known.status().message());
     }
   }
   return at->second;
@@ -111,7 +111,7 @@ void Examiner::disprove(const Command& command) noexcept {
     if (store_.folder().empty() || command.kernel == 0) return;
     const Status status = store_.remove(command.kernel, device_);
     if (!status.ok() && status.code() != StatusCode::not_found) {  // it may be gone already
-      log_line(LogLevel::warn, "%s", status.message().c_str());
+      say<Cause::facts_unusable>(status.message());
     }
   } catch (...) {  // out of memory
   }
@@ -126,7 +126,7 @@ void Examiner::keep(const Command& command, facts::KernelFacts* facts, Kernel& k
   facts::merge(kernel.known, *facts);
   if (kept.ok() || store_failed_) return;
   store_failed_ = true;
-  log_line(LogLevel::warn, "%s; what kernels do is not known to other runs", kept.message().c_str());
+  say<Cause::facts_not_kept>(kept.message());
 }
 
 void Examiner::write_line(const Command& command, Why why, uint64_t ns, RunLogWriter& run_log) noexcept {
@@ -163,11 +163,8 @@ Examiner::Why Examiner::reason_against(const Command& command, ManagedMemory& me
   const bool hangs = memory.lanes.fault() == CUDA_SUCCESS;
   // It keeps the device busy for good, and may have written half of what it writes.
   if (hangs) memory.lanes.give_up(CUDA_ERROR_LAUNCH_TIMEOUT);
-  log_line(
-      LogLevel::warn,
-      "%s: %s when it was launched again from %s, to find out what it does: every later call answers an error; run "
-      "without --examine",
-      command.name, hangs ? "it did not end" : "the device failed", trials.from());
+  say<Cause::trial_failed>(command.name, hangs ? phrase<Cause::trial_hung>() : phrase<Cause::device_broke>(),
+                           trials.from());
   return &run_log::examine::too_slow;
 }
 

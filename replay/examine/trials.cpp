@@ -18,6 +18,7 @@
 #include <numeric>
 #include <utility>
 
+#include "preload/base/causes.h"
 #include "preload/driver/driver.h"
 #include "replay/base/run_log.h"
 
@@ -96,7 +97,7 @@ bool Trials::begin_company() noexcept {
 bool Trials::repeats(bool* same) noexcept {
   *same = true;
   for (int i = 0; i < 2 && *same; ++i) {
-    from_ = "the same bytes";
+    from_ = phrase<Cause::from_same>();
     if (!bytes_.rewind() || (i == 1 && !begin_company()) || !launch_and_wait() ||
         !bytes_.as_first(bytes_.operands().size(), same))
       return false;
@@ -113,7 +114,7 @@ bool Trials::overwrites(const std::vector<size_t>& set, bool* same) noexcept {
   *same = true;
   for (const unsigned char* pattern : {static_cast<const unsigned char*>(nullptr), &kPatterns[0], &kPatterns[1]}) {
     if (!*same) return true;
-    from_ = pattern == nullptr ? "what it had left" : "other bytes where it had written";
+    from_ = pattern == nullptr ? phrase<Cause::from_results>() : phrase<Cause::from_other_results>();
     if (!prepare(pattern) || !launch_and_wait() || !bytes_.as_first(bytes_.operands().size(), same)) return false;
   }
   return true;
@@ -126,7 +127,7 @@ bool Trials::keeps(const std::vector<size_t>& set, uint32_t pattern, std::vector
   for (const size_t i : set) {
     if (!bytes_.disturb(i, pattern)) return false;
   }
-  from_ = "other bytes where it had not written";
+  from_ = phrase<Cause::from_other_operands>();
   if (!launch_and_wait()) return false;
   *reached = false;
   for (size_t i = 0; i < bytes_.operands().size(); ++i) {

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "preload/base/causes.h"
+
 namespace reprise::replay {
 namespace {
 
 // They may lie where another plan has put them, but small ones there share places with those of this plan.
 const char* why_not(const KnownPlan& known, size_t tensor, const LiveAllocation& live, const Zone& plans) noexcept {
   const plan::Tensor& wanted = known.plan().tensors[tensor];
-  if (live.size != wanted.size) return "they had other sizes than in the recording";
+  if (live.size != wanted.size) return phrase<Cause::cast_of_other_sizes>();
   const bool in_the_way =
       known.index().ranges.contains(live.address) || (wanted.chunk_count == 0 && plans.contains(live.address));
-  return in_the_way ? "one of them lay where the plan needs room" : nullptr;
+  return in_the_way ? phrase<Cause::cast_in_the_way>() : nullptr;
 }
 
 }  // namespace

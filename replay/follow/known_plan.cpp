@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 #include "replay/follow/loop_counter.h"
 
 namespace reprise::replay {
@@ -26,11 +26,14 @@ uint64_t calls_of_program(const plan::Plan& plan) {
 // "gemm", "an allocation of 1.5 MiB".
 std::string name_of(const plan::Plan& plan, const plan::Call& call) {
   if (!call.name.empty()) return call.name;
-  const std::string what = call.kind == plan::CallKind::free ? "a free" : "an allocation";
-  return call.tensor == plan::kNone ? what : what + " of " + readable_bytes(plan.tensors[call.tensor].size);
+  const bool frees = call.kind == plan::CallKind::free;
+  const std::string what = frees ? phrase<Cause::a_free>() : phrase<Cause::an_allocation>();
+  return call.tensor == plan::kNone ? what : what + words<Cause::of_size>(plan.tensors[call.tensor].size);
 }
 
-std::string calls_text(uint64_t count) { return std::to_string(count) + (count == 1 ? " call" : " calls"); }
+std::string calls_text(uint64_t count) {
+  return count == 1 ? phrase<Cause::one_call>() : words<Cause::several_calls>(count);
+}
 
 }  // namespace
 
@@ -86,22 +89,16 @@ std::string KnownPlan::why_never_begun() const {
   const std::string name = name_of(plan(), plan().calls[0]);
   if (start_.count == 0) {
     const bool of_a_name = plan().calls[0].kind == plan::CallKind::op;  // others of it may come all the time
-    return "no iteration began that the plan was made of: its first call, " + name +
-           (of_a_name ? ", never came with the grid and sizes that were recorded" : ", never came");
+    return of_a_name ? words<Cause::first_call_never_came_alike>(name) : words<Cause::first_call_never_came>(name);
   }
-  std::string why = "no iteration began that the plan was made of: its first call, " + name + ", came " +
-                    std::to_string(start_.count) + " times, the last time with " + std::to_string(start_.alive) +
-                    " allocations alive";
-  if (start_.alive != index_->persistent_count) {
-    return why + ", and the plan begins with " + std::to_string(index_->persistent_count);
-  }
+  const std::string why = words<Cause::first_call_came>(name, start_.count, start_.alive);
+  if (start_.alive != index_->persistent_count) return why + words<Cause::plan_begins_with>(index_->persistent_count);
   return start_.difference == nullptr ? why : why + ": " + start_.difference;
 }
 
 std::string KnownPlan::where_left() const {
   if (left_.why.empty()) return {};
-  return "the plan came in force, and the program left it at call " + std::to_string(left_.call) + " of " +
-         std::to_string(calls_of_program(plan())) + ": " + left_.why;
+  return words<Cause::left_at_call>(left_.call, calls_of_program(plan()), left_.why);
 }
 
 // A loop that goes on comes by its beginning within an iteration, whatever place of it the program is at; what follows
@@ -111,13 +108,11 @@ std::string KnownPlan::why_too_late(uint64_t now) const {
   if (!begun_) {
     const uint64_t since = now - ready_at_;
     if (since >= 2 * calls) return {};
-    return "the program ended before another iteration began: the plan was ready " + calls_text(since) +
-           " before the end";
+    return words<Cause::ended_before_next>(calls_text(since));
   }
   const uint64_t since = now - left_.at;
   if (left_.at == 0 || early_failures_ != 1 || since >= 2 * calls) return {};
-  return "the plan came in force, and the loop was over before that iteration was: the program left it at call " +
-         std::to_string(left_.call) + " of " + std::to_string(calls) + ", " + calls_text(since) + " before the end";
+  return words<Cause::left_at_end>(left_.call, calls, calls_text(since));
 }
 
 }  // namespace reprise::replay

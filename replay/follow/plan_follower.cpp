@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/trace/signature.h"
 #include "replay/follow/difference.h"
 
@@ -40,7 +40,8 @@ FollowedCall PlanFollower::op(const Command& command) noexcept {
 }
 
 FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
-  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false,
+  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), phrase<Cause::an_allocation>(),
+              false,
               Overloaded{[&](FollowedCall* step) { return matcher_.allocate(call, &step->match, &step->address); },
                          [&](Rehearsal* rehearsal) { return rehearsal->allocate(call); },
                          [&](const Matcher* matcher) { return difference(*matcher, call); }});
@@ -213,8 +214,7 @@ void PlanFollower::diverge(const char* got, const std::string& difference) noexc
       .add(run_log::divergence::got, std::string(got));
   if (!difference.empty()) line.add(run_log::divergence::difference, difference);
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: %s",
-           static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), plan.left_for().c_str());
+  say<Cause::plan_differs>(matcher_.iteration(), matcher_.next(), plan.left_for());
 }
 
 void PlanFollower::interrupt(const char* what) noexcept {

@@ -1,7 +1,6 @@
 #include "replay/issue/device_room.h"
 
-#include "preload/base/log.h"
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 
 namespace reprise::replay {
 
@@ -35,8 +34,7 @@ void DeviceRoom::tell_of_less_than(uint64_t budget, RunLogWriter& log) noexcept 
   if (figures.total == 0 || figures.room >= budget) return;
   write(log);
   if (told_.exchange(true)) return;
-  log_line(LogLevel::warn, "the budget is %s, but the device has room for %s: %s", readable_bytes(budget).c_str(),
-           readable_bytes(figures.room).c_str(), who_has_the_rest(figures).c_str());
+  say<Cause::budget_above_room>(budget, figures.room, who_has_the_rest(figures));
 }
 
 }  // namespace reprise::replay

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 
@@ -57,17 +57,11 @@ std::string FaultReport::away() const {
     ++count;
     bytes += tensor.size;
   });
-  if (count == 0) return "No tensor is away from the device by now: the program may fail without Reprise, too";
-  return std::to_string(count) + " tensors of " + std::to_string(bytes) +
-         " bytes in all were away; a kernel that reaches one of them by a pointer from memory faults with --safety "
-         "strict. " +
-         advice();
+  return count == 0 ? phrase<Cause::none_away>() : words<Cause::some_away>(count, bytes, advice());
 }
 
 std::string FaultReport::advice() const {
-  return "A budget that holds everything helps (" +
-         std::to_string(shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed)) +
-         " bytes so far, and what rounding to chunks takes); --safety trusted would let such a kernel get wrong bytes";
+  return words<Cause::budget_for_all>(shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed));
 }
 
 // The simulated device knows the access.
@@ -80,11 +74,7 @@ bool FaultReport::tell_of_address() noexcept {
     if (address - tensor.base < std::max<uint64_t>(tensor.size, 1)) touched = &tensor;
   });
   if (touched == nullptr || memory_.mover_of(*touched).is_resident()) return false;
-  log_line(LogLevel::warn,
-           "%s touched allocation %llu, of %llu bytes, %llu bytes from its start, while its bytes were away: none of "
-           "its arguments leads there, so it has the pointer from memory; --safety strict lets it fault. %s",
-           kernel, static_cast<unsigned long long>(touched->allocation), static_cast<unsigned long long>(touched->size),
-           static_cast<unsigned long long>(address - touched->base), advice().c_str());
+  say<Cause::reached_away>(kernel, touched->allocation, touched->size, address - touched->base, advice());
   return true;
 }
 
@@ -92,14 +82,12 @@ void FaultReport::tell(CUresult result) noexcept {
   if (shared_.strict && result == CUDA_ERROR_ILLEGAL_ADDRESS && tell_of_address()) return;
   uint64_t unfinished = 0;
   const Issued* const oldest = oldest_unfinished(&unfinished);
-  const char* const name = oldest != nullptr ? oldest->name : "work that is not known";
+  const char* const name = oldest != nullptr ? oldest->name : phrase<Cause::work_unknown>();
   if (!shared_.strict || result != CUDA_ERROR_ILLEGAL_ADDRESS) {
-    log_line(LogLevel::warn, "the device failed (CUDA error %d) in %s, or in one of %llu calls behind it",
-             static_cast<int>(result), name, static_cast<unsigned long long>(unfinished));
+    say<Cause::device_failed>(result, name, unfinished);
     return;
   }
-  log_line(LogLevel::warn, "%s, or one of %llu calls behind it, touched memory that is not mapped (CUDA error %d). %s",
-           name, static_cast<unsigned long long>(unfinished), static_cast<int>(result), away().c_str());
+  say<Cause::reached_unmapped>(name, unfinished, result, away());
 }
 
 }  // namespace reprise::replay

@@ -1,6 +1,6 @@
 #include "replay/issue/issuer.h"
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
@@ -48,11 +48,7 @@ void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
   } else if (is_sticky(result)) {
     shared_.faults.report(result);  // the device has failed before: fault_report says in what
   } else if (result != CUDA_SUCCESS && shared_.faults.lose(result) && !entry.told) {
-    log_line(
-        LogLevel::warn,
-        "%s was not done (CUDA error %d) after its call had answered that it would be: every later call answers an "
-        "error",
-        entry.command.name, static_cast<int>(result));
+    say<Cause::work_not_done>(entry.command.name, result);
   }
 }
 
@@ -65,9 +61,7 @@ void Issuer::order_refused(CUresult result, const char* name) noexcept {
   if (named_wrongly || is_sticky(result))
     return shared_.faults.report(result);  // fault_report tells of a device that failed
   if (shared_.faults.lose(result)) {
-    log_line(LogLevel::warn,
-             "%s was refused (CUDA error %d) after its call had answered: every later call answers an error", name,
-             static_cast<int>(result));
+    say<Cause::work_refused>(name, result);
   }
 }
 

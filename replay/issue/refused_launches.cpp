@@ -1,6 +1,6 @@
 #include "replay/issue/refused_launches.h"
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/driver/results.h"
 
 namespace reprise::replay {
@@ -17,10 +17,7 @@ void RefusedLaunches::refused(const LogEntry& entry, CUresult result) noexcept {
   if (!is_launch(command.op) || is_sticky(result)) return;  // fault_report tells of a device that failed
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return;
-    log_line(LogLevel::warn,
-             "%s was not launched: the driver is out of memory for it, and Reprise has given back what it could; its "
-             "call answers CUDA error %d, which some libraries swallow",
-             command.name, static_cast<int>(result));
+    say<Cause::launch_out_of_memory>(command.name, result);
     return;
   }
   if (count_.fetch_add(1) != 0) return;

@@ -74,7 +74,7 @@ void LookAhead::write(RunLogWriter& log) noexcept {
 void LookAhead::step(bool may_leave) noexcept {
   if (stopped_ || memory_.lanes.given_up()) return;
   for (const uint64_t tail = shared_.command_log.tail(); read_ < tail; ++read_) read(*shared_.command_log.at(read_));
-  if (shared_.captures.load() > 0 || everything_fits()) return;
+  if (shared_.common.captures.load() > 0 || everything_fits()) return;
   memory_.safety->poll_arrivals(pager_);
   plan_moves();
   move(may_leave);
@@ -241,7 +241,7 @@ void LookAhead::wait_for(const std::vector<ResidentTensor*>& set) noexcept {
     return std::all_of(set.begin(), set.end(),
                        [&](ResidentTensor* tensor) { return memory_.mover_of(*tensor).is_resident(); });
   };
-  if (stopped_ || shared_.captures.load() > 0) return;
+  if (stopped_ || shared_.common.captures.load() > 0) return;
   if (there()) return void(++counts_.in_time);
   const uint64_t deadline = RunLogWriter::now_ns() + kPatienceNs;
   for (bool waited = false;; waited = true) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/plan/enforced.h"
+#include "preload/base/causes.h"
 #include "replay/plan/lives.h"
 
 namespace reprise::replay {
@@ -59,7 +60,7 @@ bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, uint64_t ranges_at, st
   }
   plan_index->ranges = {plan_index->zone.base + first, next - first};
   const bool fits = next <= plan_index->zone.bytes && plan_index->slab_bytes + chunk_bytes <= first;
-  if (!fits) *why = "the plan needs more address space than was reserved";
+  if (!fits) *why = phrase<Cause::plan_above_addresses>();
   return fits;
 }
 
@@ -214,20 +215,19 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   const bool strict = plan::keeps_kernels_away(plan, safety);
   const bool as_trusted = safety == plan::Safety::audited && !strict;
   if (plan.chunk_bytes != chunk_bytes) {
-    *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
-           std::to_string(chunk_bytes);
+    *why = words<Cause::plan_of_other_chunks>(plan.chunk_bytes, chunk_bytes);
     return false;
   }
   if (const std::string refused = plan::why_not_enforced(plan, safety); !refused.empty()) {
-    *why = "the plan " + refused;
+    *why = words<Cause::plan_refused>(refused);
     return false;
   }
   if (plan.calls.empty()) {
-    *why = "the plan has no calls";
+    *why = phrase<Cause::plan_empty>();
     return false;
   }
   if (!slab_is_sound(plan)) {
-    *why = "the plan puts two live small tensors at one place";
+    *why = phrase<Cause::plan_overlaps>();
     return false;
   }
   add_release_edges(&plan);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/readable.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/resolve.h"
@@ -19,7 +19,6 @@ namespace {
 constexpr uint64_t kMostCallsRecorded = 10'000'000;
 // Of the plans' part of the arena, what is kept for their small tensors.
 constexpr uint64_t kSlabShare = 16;
-constexpr char kFits[] = "the budget holds everything: nothing moves, and nothing is planned";
 
 // A loop has the same calls wherever it is entered.
 uint64_t calls_of(const plan::Plan& plan) noexcept {
@@ -125,7 +124,7 @@ void PlanSession::close() noexcept {
 void PlanSession::after_step(const FollowedCall& step, uint64_t sequence) noexcept {
   recording_.follow(&follower_, sequence);
   if (step.holds) {
-    log_line(LogLevel::info, "the plans are of parts of what repeats: it is recorded in one piece");
+    say<Cause::loop_recorded_whole>();
     recording_.begin_stretch(&follower_, sequence, 0);
   }
   look_at_planner(step.ask_planner, sequence);
@@ -162,11 +161,13 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
   if (state == PlanState::running) return;
   if (state != PlanState::none) return take_answer(state, sequence);
   if (recording_.calls() >= kMostCallsRecorded && phase_ != Phase::stopped && phase_ != Phase::left_out) {
-    log_line(has_plans() ? LogLevel::info : LogLevel::warn, "%s: no iteration was found in %llu calls",
-             has_plans() ? "nothing more is planned" : "memory is managed on demand",
-             static_cast<unsigned long long>(recording_.calls()));
-    on_demand(run_log::on_demand::no_iteration,
-              "no iteration was found in " + std::to_string(recording_.calls()) + " calls");
+    const std::string why = words<Cause::no_iteration_found>(recording_.calls());
+    if (has_plans()) {
+      say<Cause::planning_ended>(why);
+    } else {
+      say<Cause::on_demand>(why);
+    }
+    on_demand(run_log::on_demand::no_iteration, why);
     stop(false);
   }
   Repetition& repetition = follower_.repetition();
@@ -178,8 +179,8 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
   const bool may_ask = repeats && phase_ == Phase::watching && recorder_ != nullptr && config_.trace != nullptr;
   if (!may_ask) return;
   if (all_fits(shared_)) {
-    log_line(LogLevel::info, "%s", kFits);
-    on_demand(run_log::on_demand::fits, kFits);
+    say<Cause::everything_fits>();
+    on_demand(run_log::on_demand::fits, phrase<Cause::everything_fits>());
     phase_ = Phase::fits;
     repetition.watch(false);
     if (config_.trace_is_private) recording_.allow(false);
@@ -198,7 +199,7 @@ void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
     plan_impossible();
     return planner_.reset();
   }
-  log_line(LogLevel::info, "no plan yet: %s", planner_.answer().message.c_str());
+  say<Cause::no_plan_yet>(planner_.answer().message);
   on_demand(run_log::on_demand::no_iteration, planner_.answer().message);
   why_.not_yet(planner_.answer().message);
   if (planner_.answer().is_early) questions_.answered_early();
@@ -207,7 +208,7 @@ void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
   no_plan_of_it();
 }
 
-void PlanSession::on_demand(const WhyUnplanned::Cause& cause, const std::string& reason) noexcept {
+void PlanSession::on_demand(const WhyUnplanned::Word& cause, const std::string& reason) noexcept {
   if (!has_plans()) why_.on_demand(cause, reason);
 }
 
@@ -227,7 +228,7 @@ void PlanSession::say_why_unplanned() noexcept {
 void PlanSession::no_plan_of_it() noexcept {
   follower_.repetition().detector().rejected(!has_plans());
   if (!questions_.answered_none(has_plans())) return;
-  log_line(LogLevel::info, "nothing more is planned for now: %u questions in a row gave no new plan", kMostFruitless);
+  say<Cause::planning_rests>(kMostFruitless);
   leave_out_loop(kNoLoop);
 }
 
@@ -236,7 +237,7 @@ void PlanSession::plan_impossible() noexcept {
   const bool room = asked_.with_room == asked_.budget;
   if (needed != 0 && room && raise_to_plan(needed)) return;
   if (has_plans()) {
-    log_line(LogLevel::info, "a loop is managed on demand: %s", planner_.answer().message.c_str());
+    say<Cause::loop_on_demand>(planner_.answer().message);
     if (needed == 0) return stop(false);
     return no_plan_of_it();
   }
@@ -248,8 +249,11 @@ void PlanSession::plan_impossible() noexcept {
   } else {
     is_new = why_.on_demand(run_log::on_demand::no_plan, planner_.answer().message);
   }
-  log_line(is_new ? LogLevel::warn : LogLevel::info, "memory is managed on demand: %s",
-           planner_.answer().message.c_str());
+  if (is_new) {
+    say<Cause::on_demand>(planner_.answer().message);
+  } else {
+    say_as_info<Cause::on_demand>(planner_.answer().message);
+  }
   shared_.counters.least_budget_bytes.store(needed);
   leave_out_loop(questions_.last_loop());
   wanted_ = needed;
@@ -262,8 +266,7 @@ bool PlanSession::raise_to_plan(uint64_t needed) noexcept {
   Counters& counters = shared_.counters;
   if (config_.budget.fraction <= 0 || needed > shared_.account.peak_of_program()) return false;
   if (needed <= counters.raised_bytes.load()) return false;  // and it was no use
-  log_line(LogLevel::info, "the budget of %s is raised to %s: %s", readable_bytes(asked_.budget).c_str(),
-           readable_bytes(needed).c_str(), planner_.answer().needed_because.c_str());
+  say<Cause::budget_raised>(asked_.budget, needed, planner_.answer().needed_because);
   counters.raised_bytes.store(needed);
   wanted_ = needed;
   grown();
@@ -274,14 +277,11 @@ bool PlanSession::raise_to_plan(uint64_t needed) noexcept {
 void PlanSession::no_room_for_plan(uint64_t needed) noexcept {
   const RoomFigures room = shared_.account.room.get();
   const bool budget_too = needed > asked_.budget;
-  char why[1024];
-  std::snprintf(why, sizeof why,
-                "no plan fits into the %s that the device has room for: %s, so at least %s are needed%s; %s; %s",
-                readable_bytes(asked_.with_room).c_str(), planner_.answer().needed_because.c_str(),
-                readable_bytes(needed).c_str(), budget_too ? ", more than the budget, too" : "",
-                who_has_the_rest(room).c_str(), how_to_get_room(room, needed).c_str());
+  const std::string why = words<Cause::no_room_for_plan>(asked_.with_room, planner_.answer().needed_because, needed,
+                                                         budget_too ? phrase<Cause::above_budget_too>() : "",
+                                                         who_has_the_rest(room), how_to_get_room(room, needed));
   why_.too_little(run_log::on_demand::no_room, why, needed);
-  log_line(LogLevel::info, "memory is managed on demand: %s", why);
+  say_as_info<Cause::on_demand>(why);
   if (budget_too) shared_.counters.least_budget_bytes.store(needed);
   leave_out_loop(questions_.last_loop());
 }
@@ -295,7 +295,7 @@ void PlanSession::leave_out_loop(uint64_t loop) noexcept {
 }
 
 void PlanSession::plan_again(uint64_t sequence) noexcept {
-  log_line(LogLevel::info, "a loop repeats that may be planned: it is recorded");
+  say<Cause::loop_recorded>();
   phase_ = Phase::watching;
   questions_.forget_loops();
   follower_.repetition().watch(true);
@@ -323,8 +323,7 @@ void PlanSession::grown() noexcept {
     shared_.counters.least_budget_bytes.store(0);
   }
   if (phase_ == Phase::fits) {
-    on_demand(run_log::on_demand::unfinished,
-              "the budget held everything until the program took more at once, and it ended before that was planned");
+    on_demand(run_log::on_demand::unfinished, phrase<Cause::held_all_until_more>());
   }
   phase_ = Phase::watching;
   recording_.allow(true);
@@ -372,7 +371,7 @@ void PlanSession::take_plan(uint64_t sequence) noexcept {
   const PlanIndex* const index = planner_.answer().plan_index;
   planner_.reset();
   if (is_known(shared_, follower_, plan_count_, index->plan)) {
-    log_line(LogLevel::info, "the loop that was found has a plan already");
+    say<Cause::loop_has_plan>();
     return no_plan_of_it();
   }
   write_plan(shared_.run_log, *index,

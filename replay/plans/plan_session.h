@@ -67,7 +67,7 @@ class PlanSession {
   void plan_again(uint64_t sequence) noexcept;
   void stop(bool keep_recording) noexcept;
   void grown() noexcept;
-  void on_demand(const WhyUnplanned::Cause& cause, const std::string& reason) noexcept;
+  void on_demand(const WhyUnplanned::Word& cause, const std::string& reason) noexcept;
 
   const Config& config_;
   Recorder* const recorder_;

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/plan/enforced.h"
-#include "preload/base/log.h"
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 #include "preload/trace/identity.h"
 #include "replay/follow/loop_counter.h"
 
@@ -45,31 +44,26 @@ void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& take
       .add(run_log::plan::aliased_tensors,
            static_cast<uint64_t>(std::count(index.aliased.begin(), index.aliased.end(), true)));
   log.write(line);
-  log_line(LogLevel::info, "plan %u: %llu calls, %s on the device, %s out and %s back in an iteration of %.1f ms",
-           taken.number + 1, static_cast<unsigned long long>(calls),
-           readable_bytes(plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes).c_str(),
-           readable_bytes(plan.offload_bytes).c_str(), readable_bytes(plan.reload_bytes).c_str(),
-           static_cast<double>(plan.predicted_ns) / 1e6);
+  say<Cause::plan_made>(taken.number + 1, calls, plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes,
+                        plan.offload_bytes, plan.reload_bytes, plan.predicted_ns);
 }
 
 void warn_of_given(const Config& config, const Shared& shared, const plan::Plan& plan, uint64_t fixed_budget) noexcept {
   const bool of_another = plan.program_hash != 0 && plan.program_hash != trace::program_identity("/proc/self/exe");
   if (of_another) {
-    log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config.plan);
+    say<Cause::plan_of_another_program>(config.plan);
   }
   if (fixed_budget != 0 && fixed_budget < plan.budget_bytes) {
-    log_line(LogLevel::warn,
-             "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same", config.plan,
-             readable_bytes(plan.budget_bytes).c_str(), readable_bytes(fixed_budget).c_str());
+    say<Cause::plan_of_another_budget>(config.plan, plan.budget_bytes, fixed_budget);
   }
   if (config.launched()) return;  // the launcher has said it
   if (const std::string other = plan::made_for_another(plan, shared.safety); !other.empty()) {
-    log_line(LogLevel::warn, "%s: the plan %s", config.plan, other.c_str());
+    say<Cause::plan_of_another_kind>(config.plan, other);
   }
   if (!config.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
   const uint64_t allowed = known_budget(shared.account.budget, plan.peak_bytes, 0);
   if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
-    log_line(LogLevel::warn, "%s: the plan %s", config.plan, less.c_str());
+    say<Cause::plan_of_another_kind>(config.plan, less);
   }
 }
 
@@ -78,11 +72,6 @@ bool has_no_audited(const PlanIndex& index) noexcept {
   return std::none_of(calls.begin(), calls.end(), [](const plan::Call& call) { return call.audited != 0; });
 }
 
-void warn_of_nothing_audited() noexcept {
-  log_line(
-      LogLevel::warn,
-      "--safety audited: no launch of the plan is of an audited kernel, so all is as with strict; `reprise audit -- "
-      "PROGRAM` audits them");
-}
+void warn_of_nothing_audited() noexcept { say<Cause::none_audited>(); }
 
 }  // namespace reprise::replay

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "preload/base/causes.h"
 #include "preload/files/out_of_the_way.h"
 #include "preload/files/system_words.h"
 #include "replay/base/run_log.h"
@@ -177,9 +178,9 @@ class AnswerFile {
 };
 
 std::string why_no_answer(int code, int unread) {
-  if (code == kKilled) return "the planner was killed";
-  return unread == 0 || unread == ENOENT ? "the planner failed"
-                                         : "the planner's answer cannot be read: " + system_words(unread);
+  if (code == kKilled) return phrase<Cause::planner_killed>();
+  return unread == 0 || unread == ENOENT ? phrase<Cause::planner_failed>()
+                                         : words<Cause::planner_unread>(system_words(unread));
 }
 
 }  // namespace
@@ -240,20 +241,20 @@ void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place,
   constexpr uint64_t kMostMilliseconds = UINT32_MAX;
   const uint64_t limit = std::min(request.limit_seconds * uint64_t{1000}, kMostMilliseconds);
   if (limit == 0) {
-    to->message = "no planner runs, as REPRISE_PLAN_LIMIT allows it no time";
+    to->message = phrase<Cause::planner_not_allowed>();
     conclude(to, PlanState::impossible);
     return;
   }
   const uint64_t asked_ns = RunLogWriter::now_ns();
   if (recorder != nullptr && !recorder->flush(static_cast<uint32_t>(limit))) {
-    to->message = "the recording could not be written";
+    to->message = phrase<Cause::recording_unwritten>();
     conclude(to, PlanState::impossible);
     return;
   }
   const AnswerFile plan_file(request.plan);
   const AnswerFile status_file{std::string()};
   if (plan_file.path().empty() || status_file.path().empty()) {
-    to->message = "there is no memory for a plan: " + (plan_file.path().empty() ? plan_file : status_file).why();
+    to->message = words<Cause::no_memory_for_plan>((plan_file.path().empty() ? plan_file : status_file).why());
     conclude(to, PlanState::impossible);
     return;
   }
@@ -292,7 +293,7 @@ void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place,
   const std::string line = first_line(status_file.path(), &unread);
   to->is_part = to->is_early = false;
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
-    to->message = "the budget holds everything: nothing moves, and nothing is planned";
+    to->message = phrase<Cause::everything_fits>();
     conclude(to, PlanState::not_yet);
   } else if (status == 0) {
     take(read_unnamed(plan_file.path()), place, safety, to);
@@ -300,14 +301,14 @@ void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place,
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
     if (code == kTooLong) {
-      to->message = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
+      to->message = words<Cause::planner_too_slow>(request.limit_seconds);
     } else if (started) {
       to->message = text_of(line, "message");
       // What the planner read is no file that anybody knows, or what was recorded just now.
       if (to->message.rfind(request.trace + ": ", 0) == 0) to->message.erase(0, request.trace.size() + 2);
       if (to->message.empty()) to->message = why_no_answer(code, unread);
     } else {
-      to->message = "the planner " + request.planner + " could not be started";
+      to->message = words<Cause::planner_unstarted>(request.planner);
     }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
     to->is_part = started && text_of(line, "status") == "part";
@@ -327,7 +328,7 @@ void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const P
   if (!start_thread("reprise plan", [request, recorder, place, safety = safety_, to = answer_] {
         run(request, recorder, place, safety, to.get());
       })) {
-    answer_->message = "no thread for the planner could be started";
+    answer_->message = phrase<Cause::planner_unthreaded>();
     conclude(answer_.get(), PlanState::impossible);
   }
 }

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "analyzer/plan/enforced.h"
-#include "preload/base/readable.h"
+#include "preload/base/causes.h"
 
 namespace reprise::replay {
 namespace {
@@ -14,7 +14,7 @@ constexpr uint64_t kLastMomentNs = 500'000'000;
 
 }  // namespace
 
-bool WhyUnplanned::on_demand(const Cause& cause, const std::string& reason) noexcept {
+bool WhyUnplanned::on_demand(const Word& cause, const std::string& reason) noexcept {
   if (!said_.too_little.empty() || reason == said_.on_demand) return false;
   said_.on_demand = reason;
   shared_.run_log.write_on_demand(cause, reason);
@@ -26,7 +26,7 @@ void WhyUnplanned::not_yet(const std::string& message) noexcept {
   said_.not_yet_after = shared_.counters.iterations_on_demand.load();
 }
 
-void WhyUnplanned::too_little(const Cause& cause, const std::string& reason, uint64_t least_bytes) noexcept {
+void WhyUnplanned::too_little(const Word& cause, const std::string& reason, uint64_t least_bytes) noexcept {
   said_.too_little = said_.on_demand = reason;
   if (!shared_.run_log.enabled()) return;
   RunLogLine line(run_log::on_demand::line);
@@ -64,7 +64,7 @@ void WhyUnplanned::end(const PlanFollower& follower, uint32_t plans, bool given)
   const std::string refusal = shared_.refusal.get();
   said_.given_idle = refusal.empty() ? known.why_never_begun() : refusal;
   if (said_.given_idle.empty()) said_.given_idle = known.where_left();
-  if (said_.given_idle.empty()) said_.given_idle = "the program ended within its first iteration";
+  if (said_.given_idle.empty()) said_.given_idle = phrase<Cause::ended_at_first>();
   if (!refusal.empty() && shared_.refused_for_room.load(std::memory_order_acquire))
     said_.how_room = how_to_give_it_room();
 }
@@ -77,35 +77,27 @@ std::string WhyUnplanned::how_to_give_it_room() const noexcept {
   const uint64_t budget = shared_.account.known(peak, shared_.counters.outside_bytes.load());
   if (room.total == 0 || room.room >= budget) {
     const std::string none = plan::why_no_plan_fits(plan, budget);
-    return none.empty() ? "give it a larger budget, or make a plan for this one" : none;
+    return none.empty() ? phrase<Cause::larger_budget_or_plan>() : none;
   }
   return how_to_get_room(room, plan.budget_bytes) +
-         (room.room >= plan.minimum_bytes ? ", or make a plan for " + readable_bytes(room.room) : "");
+         (room.room >= plan.minimum_bytes ? words<Cause::or_plan_for>(room.room) : "");
 }
 
 void WhyUnplanned::end_asked(uint64_t waited_ns) noexcept {
-  char why[128];
-  std::snprintf(why, sizeof why,
-                "the program ended before a plan was made of what it repeats, %.1f s after the planner was asked",
-                static_cast<double>(waited_ns) / 1e9);
+  const std::string why = words<Cause::ended_unanswered>(waited_ns);
   // A question of the last moment says nothing of why there was no plan before; the answer to the one before does.
   const bool answered = waited_ns < kLastMomentNs && !said_.not_yet.empty();
-  on_demand(run_log::on_demand::unfinished,
-            answered ? why + (" once more; before, it said: " + said_.not_yet) : std::string(why));
+  on_demand(run_log::on_demand::unfinished, answered ? words<Cause::ended_unanswered_again>(why, said_.not_yet) : why);
 }
 
 void WhyUnplanned::end_unplanned(uint64_t calls, bool recorded, bool looked_for) noexcept {
   if (!recorded) {
-    on_demand(run_log::on_demand::not_recorded, "nothing was recorded that a plan could be made of");
+    on_demand(run_log::on_demand::not_recorded, phrase<Cause::ended_unrecorded>());
   } else if (looked_for && said_.on_demand == said_.not_yet && !said_.not_yet.empty() &&
              shared_.counters.iterations_on_demand.load() > said_.not_yet_after) {
-    on_demand(run_log::on_demand::unfinished,
-              "the program ended before enough of it was recorded for a plan: when it was last asked, the planner "
-              "said: " +
-                  said_.not_yet);
+    on_demand(run_log::on_demand::unfinished, words<Cause::ended_too_early>(said_.not_yet));
   } else if (said_.on_demand.empty()) {
-    on_demand(run_log::on_demand::no_repetition, "the program ended before its calls repeated: it made " +
-                                                     std::to_string(calls) + " that work on the device or its memory");
+    on_demand(run_log::on_demand::no_repetition, words<Cause::ended_unrepeated>(calls));
   }
 }
 

@@ -11,7 +11,7 @@ namespace reprise::replay {
 
 class WhyUnplanned {
  public:
-  using Cause = run_log::Word<run_log::on_demand::Tag>;
+  using Word = run_log::Word<run_log::on_demand::Tag>;
 
   // With what was said `before`, in a context that has ended.
   WhyUnplanned(Shared* shared, const WhyUnplanned* before) noexcept : shared_(*shared) {
@@ -19,12 +19,12 @@ class WhyUnplanned {
   }
 
   // While there is no plan at all; the same reason once. false: it is not new.
-  bool on_demand(const Cause& cause, const std::string& reason) noexcept;
+  bool on_demand(const Word& cause, const std::string& reason) noexcept;
   // The planner has found no iteration yet.
   void not_yet(const std::string& message) noexcept;
   // Budget or room are too small: a plan takes `least_bytes`. Told at the end, when no call has been told that the
   // budget is too small for it.
-  void too_little(const Cause& cause, const std::string& reason, uint64_t least_bytes) noexcept;
+  void too_little(const Word& cause, const std::string& reason, uint64_t least_bytes) noexcept;
   void forget() noexcept;
   void plan_taken() noexcept { said_.too_little.clear(); }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/readable.h"
 
 namespace reprise::replay {
@@ -66,21 +66,14 @@ bool Admission::can_be_used(uint64_t bytes) noexcept {
     shared_.counters.shortages.fetch_add(1);
     if (!tells) return false;
     shared_.account.room.write(shared_.run_log);
-    log_line(LogLevel::warn,
-             "an allocation needs %s of device memory at once, and the device has no room for as much: %s; %s",
-             readable_bytes(bytes).c_str(), who_has_the_rest(room).c_str(),
-             how_to_get_room(room, bytes + outside).c_str());
+    say<Cause::allocation_above_room>(bytes, who_has_the_rest(room), how_to_get_room(room, bytes + outside));
     return false;
   }
   const BudgetRule rule = shared_.account.rule();
   const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
   if (rule.bytes == 0 || bytes <= budget) return true;
   if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return false;
-  log_line(
-      LogLevel::warn,
-      "an allocation needs %s of device memory at once, the budget leaves %s; the budget is too small, at least %s "
-      "are needed by the calls so far, and later ones may need more",
-      readable_bytes(bytes).c_str(), readable_bytes(budget).c_str(), readable_bytes(bytes + outside).c_str());
+  say<Cause::allocation_above_budget>(bytes, budget, bytes + outside);
   RunLogLine line(run_log::shortage::line);
   line.add(run_log::shortage::call, std::string("An allocation"))
       .add(run_log::shortage::needed_bytes, bytes)
@@ -94,12 +87,8 @@ CUresult Admission::refuse(const AllocateCall& call, uint64_t missing_host_bytes
   const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
   const uint64_t live = plans_.follower().live().in_chunks() + chunks * shared_.chunk_bytes;
   const uint64_t limit = missing_host_bytes == 0 ? limit_bytes() : live - missing_host_bytes;
-  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   shared_.account.refused.store(true, std::memory_order_relaxed);
-  log_line(LogLevel::warn,
-           "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
-           "memory: allow more of it (--host-memory, REPRISE_HOST_MEMORY), or a larger budget",
-           number(call.size), number(live), number(limit), number(shared_.host->cap()));
+  say<Cause::allocation_above_tiers>(call.size, live, limit, shared_.host->cap());
   if (missing_host_bytes != 0) {
     RunLogLine line(run_log::host_full::line);
     line.add(run_log::host_full::needed_bytes, missing_host_bytes)

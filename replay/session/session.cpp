@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "preload/base/log.h"
+#include "preload/base/causes.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
@@ -86,7 +86,7 @@ void Session::start_examining() noexcept {
     const std::string folder = facts::folder_of_facts(config_.facts);
     const bool told = !is_first_ || (config_.audit && config_.launched());  // `reprise audit` says it itself
     if (folder.empty() && !told && (config_.audit || config_.examine != 0)) {
-      log_line(LogLevel::warn, "%s", facts::why_no_facts());
+      say<Cause::facts_unusable>(facts::why_no_facts());
     }
     if (config_.audit) return dispatcher_.audit(folder, name, config_.audit_iterations);
     dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes}, folder, name);
@@ -95,7 +95,7 @@ void Session::start_examining() noexcept {
 }
 
 CUresult Session::end() noexcept {
-  const CUresult result = orders_.run_errand(Errand::close, "the end of the context");
+  const CUresult result = orders_.run_errand(Errand::close, phrase<Cause::the_context_ended>());
   if (result == CUDA_SUCCESS) dispatcher_.wait_ended();
   return result;
 }

@@ -1,5 +1,6 @@
 // The preloaded library in a process of its own: when it starts, when it does not, and how it ends.
 #include "preload/trace/reader.h"
+#include "tests/support/said.h"
 #include "tests/support/test.h"
 
 namespace reprise {
@@ -123,7 +124,7 @@ TEST_F(Boot, ASecondProcessDoesNotWriteIntoTheFirstOnesTrace) {
   const Outcome outcome = run("nested", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_);
   EXPECT_EQ(outcome.exit_code(), 0);
   EXPECT_EQ(outcome.output, "output\n");  // the inner one's
-  EXPECT_TRUE(has(outcome.errors, "another process"));
+  EXPECT_TRUE(has_cause(outcome.errors, Cause::trace_taken));
   const auto recorded = good(trace::read_trace(trace_));
   EXPECT_TRUE(recorded.ended);
   EXPECT_EQ(count(recorded, 0), 1);

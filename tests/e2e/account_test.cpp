@@ -90,7 +90,7 @@ TEST_F(Account, WhatIsGivenBackBeforeTensorsComeIsNotAddedToThem) {
   EXPECT_EQ(managed_.out, plain_.out) << managed_.err;
   EXPECT_EQ(peak_, 24 * kMiB);
   EXPECT_EQ(end_["peak_used_bytes"], peak_);
-  EXPECT_TRUE(has(managed_.err, "held as much before")) << "24 MiB are above 16: ";
+  EXPECT_TRUE(has_cause(managed_.err, Cause::used_before)) << "24 MiB are above 16: ";
 }
 
 TEST_F(Account, AContextCounts) {

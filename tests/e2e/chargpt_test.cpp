@@ -105,7 +105,7 @@ TEST(MemoryOfTheDriver, ALaunchThatTheDriverHasNoneForIsIssuedAgain) {
     expect_same(pair);
     int departed = 0;
     for (const json& departure : lines_of(pair.log, "divergence")) {
-      if (departure.value("reason", "") == "the driver is out of memory for a launch") ++departed;
+      if (departure.value("reason", "") == phrase<Cause::launch_lacked_memory>()) ++departed;
     }
     EXPECT_EQ(departed, 1) << "step " << step << ": no launch of a plan's failed";
   }

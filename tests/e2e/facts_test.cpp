@@ -119,9 +119,10 @@ TEST(Facts, AKernelThatWaitsForGoodIsToldAndEndsTheProgram) {
   const Scratch scratch;
   const Outcome got = run({built("bin/facts_program"), "6", "0", "2"}, examining(scratch, "70%"));
   EXPECT_EQ(got.exit_code, 3) << got.err;  // the program's own
-  EXPECT_TRUE(has(got.err,
-                  "_Z5waitsPKfPf: it did not end when it was launched again from other bytes where it had not written, "
-                  "to find out what it does: every later call answers an error; run without --examine"));
+  EXPECT_TRUE(has_cause(got.err, Cause::trial_failed,
+                        {{"kernel", "_Z5waitsPKfPf"},
+                         {"how", phrase<Cause::trial_hung>()},
+                         {"from", "other bytes where it had not written"}}));
   EXPECT_EQ(std::count(got.out.begin(), got.out.end(), '\n'), 2) << got.out;
 }
 

@@ -2,6 +2,7 @@
 // Callers: the end-to-end tests. Paths of the build tree come from REPRISE_BUILD (set by ctest).
 #pragma once
 #include "tests/support/json.h"
+#include "tests/support/said.h"
 #include "tests/support/test.h"
 
 namespace reprise::e2e {

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "preload/base/causes.h"
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/cli/run_log_value.h"
@@ -50,6 +51,10 @@ bool keeps_text(const std::string& kind, const std::string& key, const std::stri
 #undef RUN_LOG_LINE
 #undef RUN_LOG_KEY
 #undef RUN_LOG_WORD
+  const auto is_cause = [&](const CauseRow& row) { return value == row.id; };
+  if (kind == run_log::warning::line.name && key == run_log::warning::cause.name) {
+    return std::any_of(std::begin(kCauses), std::end(kCauses), is_cause);
+  }
   const std::string name = kind + "." + key;
   return name == run_log::start::line.name + std::string(".program_hash") || name == "start.device" ||
          name == "start.mode" || name == "unmanaged.what" || name == "plan.iteration_hash" || name == "plan.policy" ||

@@ -110,7 +110,7 @@ TEST_F(AuditTest, AKernelThatIsPlantedLaterFaultsOrIsRight) {
     if (got.exit_code == 0) {
       EXPECT_EQ(got.out, plain.out) << budget;
     } else {
-      EXPECT_TRUE(has(got.err, "laterPKyPjj touched allocation 1,"));
+      EXPECT_TRUE(has_cause(got.err, Cause::reached_away, {{"allocation", "1"}}));
       EXPECT_TRUE(begins(plain.out, got.out)) << got.out;
       told = true;
     }
@@ -166,7 +166,7 @@ TEST_F(AuditTest, OneKernelThatIsNotAuditedCostsNotAll) {
 TEST_F(AuditTest, WithoutAnAuditItIsStrictAndSaysSo) {
   const Outcome strict = managed(program({}), "strict"), audited = managed(program({}), "audited");
   EXPECT_EQ(audited.out, strict.out);
-  EXPECT_TRUE(has(audited.err, "`reprise audit -- PROGRAM` audits them"));
+  EXPECT_TRUE(has_cause(audited.err, Cause::none_audited));
   const Words record = {
       built("bin/reprise"),       "record", "--device", "sim", "--framework", "none", "-o", file("trace"), "--",
       built("bin/audit_program"), "10"};

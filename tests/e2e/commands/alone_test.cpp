@@ -25,7 +25,8 @@ TEST_F(Alone, APlanIsNotWrittenOver) {
     for (const std::string& path : {plan, file("../" + plan.substr(plan.rfind('/', plan.rfind('/') - 1)))}) {
       const Outcome outcome = with({{"REPRISE_PLAN", plan}, {variable, path}});
       EXPECT_EQ(outcome.out, plain_);
-      EXPECT_TRUE(has(outcome.err, variable + "=" + path + " is the file of REPRISE_PLAN, which is read: "));
+      EXPECT_TRUE(has_cause(outcome.err, Cause::output_is_taken,
+                            {{"variable", variable}, {"path", path}, {"what", phrase<Cause::is_plan>()}}));
       EXPECT_EQ(read_file(plan), "a plan that somebody has made");
     }
   }
@@ -58,19 +59,20 @@ TEST_F(Alone, OneFileIsNotWrittenTwice) {
   for (int time = 0; time < 2; ++time) {  // a new file, and one that is there
     const Outcome outcome = with({{"REPRISE_TRACE", file}, {"REPRISE_RUN_LOG", file}});
     EXPECT_EQ(outcome.out, plain_);
-    EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + file + " is the file of REPRISE_TRACE: no run log is written"));
+    EXPECT_TRUE(has_cause(outcome.err, Cause::run_log_is_trace, {{"path", file}}));
     well(run({built("bin/reprise"), "dump", file}));
   }
 }
 
 TEST_F(Alone, AFileOfTheProgramIsNotWrittenOver) {
   const std::string text = write("text", std::string(20000, 'x'));
+  const SaidValues given = {{"variable", "REPRISE_RUN_LOG"}, {"path", text}, {"what", phrase<Cause::is_argument>()}};
   const Outcome outcome = with({{"REPRISE_RUN_LOG", text}}, {"--text", text});
-  EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"));
+  EXPECT_TRUE(has_cause(outcome.err, Cause::output_is_taken, given));
   // Whatever it makes of it.
   const Outcome other = well(run({built("bin/carrying_program"), "2", "--text=" + text},
                                  merged(preloaded("90%"), {{"REPRISE_RUN_LOG", text}})));
-  EXPECT_TRUE(has(other.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"));
+  EXPECT_TRUE(has_cause(other.err, Cause::output_is_taken, given));
   EXPECT_EQ(read_file(text), std::string(20000, 'x'));
 }
 
@@ -97,9 +99,9 @@ TEST_F(Alone, ATraceNeedsAFile) {
   for (const std::string& path : {std::string("/dev/null"), pipe}) {
     const Outcome outcome = with({{"REPRISE_TRACE", path}});
     EXPECT_EQ(outcome.out, plain_);
-    EXPECT_TRUE(has(
-        outcome.err,
-        "REPRISE_TRACE=" + path + " is no regular file, which a trace needs: nothing is recorded; name another file"));
+    EXPECT_TRUE(has_cause(
+        outcome.err, Cause::output_is_taken,
+        {{"path", path}, {"what", phrase<Cause::is_no_file>()}, {"lost", phrase<Cause::nothing_recorded>()}}));
   }
   char beginning = '\0';
   EXPECT_EQ(read(reader, &beginning, 1), -1);
@@ -112,17 +114,16 @@ TEST_F(Alone, WhatTheProgramPrintsIsNotMixedWithOurs) {
   std::filesystem::create_symlink("/proc/self/fd/1", link);
   const std::string file = InScratch::file("printed");
   for (const std::string variable : {"REPRISE_RUN_LOG", "REPRISE_TRACE"}) {
-    std::string line = "reprise: ";
-    line.append(variable).append("=").append(link).append(" is where the program prints: ");
+    const SaidValues taken = {{"variable", variable}, {"path", link}, {"what", phrase<Cause::is_printed_to>()}};
     const Outcome piped = with({{variable, link}});
     EXPECT_EQ(piped.out, plain_);
-    EXPECT_TRUE(has(piped.err, line));
+    EXPECT_TRUE(has_cause(piped.err, Cause::output_is_taken, taken));
     Words words = {"/bin/bash", "-c", "exec \"$@\" > " + file, "bash"};
     const Words program = small_trainer(4);
     words.insert(words.end(), program.begin(), program.end());
     const Outcome printed = run(words, merged(preloaded("90%"), {{variable, link}}));
     EXPECT_EQ(read_file(file), plain_);
-    EXPECT_TRUE(has(printed.err, line));
+    EXPECT_TRUE(has_cause(printed.err, Cause::output_is_taken, taken));
   }
 }
 
@@ -165,21 +166,15 @@ TEST_F(OneCommand, ProgramsOneAfterTheOtherKeepEachOthersFiles) {
     const Outcome outcome = command("\"$@\"; " + vector_add_ + "; true");
     EXPECT_EQ(outcome.out, plain_);
     EXPECT_EQ(programs(), (Words{"chargpt", "vector_add"})) << outcome.err;
-    EXPECT_TRUE(
-        has(outcome.err, log_ + " has the lines of an earlier program of this command; it gets those of this one"))
-        << outcome.err;
-    EXPECT_EQ(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew"), time == 1)
-        << outcome.err;
-    EXPECT_EQ(has(outcome.err, trace_ + " had the recording of an earlier run, and is written anew"), time == 1)
-        << outcome.err;
+    EXPECT_TRUE(has_cause(outcome.err, Cause::run_log_continued, {{"path", log_}}));
+    EXPECT_EQ(has_cause(outcome.err, Cause::run_log_replaced, {{"path", log_}}), time == 1) << outcome.err;
+    EXPECT_EQ(has_cause(outcome.err, Cause::trace_replaced, {{"path", trace_}}), time == 1) << outcome.err;
     const auto traces = recordings();
     EXPECT_EQ(traces.size(), 2 + time) << testing::PrintToString(traces) << outcome.err;
     EXPECT_EQ(traces.at("u.trace"), "chargpt");
-    const std::string words =
-        trace_ + " has the recording of an earlier program of this command; this one is recorded into ";
-    const size_t at = outcome.err.find(words);
-    ASSERT_NE(at, std::string::npos) << outcome.err;
-    const std::string beside = outcome.err.substr(at + words.size(), outcome.err.find('\n', at) - at - words.size());
+    const auto other = said(outcome.err, Cause::trace_beside, {{"path", trace_}});
+    ASSERT_TRUE(other) << outcome.err;
+    const std::string beside = other->at("beside");
     EXPECT_EQ(traces.at(beside.substr(beside.rfind('/') + 1)), "vector_add");
     well(run({built("bin/reprise"), "report", log_, trace_, "-o", file("a.html")}));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // times of processes are in hundredths of a second
@@ -192,7 +187,7 @@ TEST_F(OneCommand, EachThatIsGivenTheVariableIsACommandOfItsOwn) {
   const Outcome outcome = run(
       {"/bin/bash", "-c", given + vector_add_ + "; sleep 0.1; " + given + vector_add_ + "; true"}, preloaded("90%"));
   EXPECT_EQ(programs().size(), 1u) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew"));
+  EXPECT_TRUE(has_cause(outcome.err, Cause::run_log_replaced, {{"path", log_}}));
 }
 
 // As an interactive shell does, which may have been started with the variable.
@@ -210,7 +205,7 @@ TEST_F(Alone, ALimitOfFilesEndsNoProgram) {
   const Outcome outcome = well(run(limited, preloaded("90%")));
   EXPECT_EQ(outcome.out, plain_);
   EXPECT_TRUE(has(outcome.err, "simulated device: no file in memory for what is mapped: File too large (ulimit -f)"));
-  EXPECT_TRUE(has(outcome.err, "the budget is not enforced"));
+  EXPECT_TRUE(has_cause(outcome.err, Cause::not_managed));
 }
 
 TEST_F(Alone, ADeviceThatCannotBeSharedIsSaidToBeAlone) {

@@ -118,7 +118,7 @@ TEST_F(Files, APlanWithoutABudgetIsEnforcedWithinItsOwn) {
     const Outcome outcome = run(small_trainer(6), merged(preload, {{"REPRISE_PLAN", missing}}));
     EXPECT_EQ(outcome.out, plain_.out);
     EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
-    EXPECT_TRUE(has(outcome.err, missing.empty() ? "REPRISE_RUN_LOG has no effect without" : "no memory is managed"));
+    EXPECT_TRUE(has_cause(outcome.err, missing.empty() ? Cause::variable_without_effect : Cause::plan_unreadable));
   }
   EXPECT_FALSE(std::filesystem::exists(log));
 }

@@ -74,7 +74,7 @@ TEST_F(NoMemory, AReplayIsToldWhatCameOfItsPlan) {
   const Outcome outcome =
       reprise({"replay", "--device", "sim", "--plan", plan}, {"/bin/sh", "-c", program("look")[0] + " look"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "the program allocated no device memory"));
+  EXPECT_TRUE(has_cause(outcome.err, Cause::nothing_allocated));
   EXPECT_FALSE(has(outcome.err, "no CUDA call"));
 }
 

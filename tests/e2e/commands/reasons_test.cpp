@@ -67,7 +67,7 @@ TEST_F(Reasons, OfABudgetThatIsTooSmall) {
   const uint64_t bytes = std::strtoull(refused.c_str() + refused.find(least) + least.size(), nullptr, 10);
   const std::string reason = reason_of(std::to_string(bytes - 1), program);
   EXPECT_TRUE(has(reason, "is too small: "));
-  EXPECT_TRUE(has(ran_, "memory was managed on demand: " + reason));
+  EXPECT_TRUE(has_cause(ran_, Cause::was_on_demand, {{"why", reason}}));
   EXPECT_EQ(ran_.find(reason), ran_.rfind(reason)) << "said once: " << ran_;
   const std::string advice = between(file("a.html"), "\"advice\":[{", "}");
   EXPECT_TRUE(has(advice, "Give it at least "));
@@ -92,8 +92,9 @@ TEST_F(Reasons, OfAProgramThatWorksOnAllAtOnce) {
 }
 
 TEST_F(Reasons, OfAPlannerThatHasNoTime) {
-  const std::string reason = reason_of("60%", small_trainer(10), {}, {{"REPRISE_PLAN_LIMIT", "0"}});
-  EXPECT_TRUE(has(ran_, "memory is managed on demand: " + reason));
+  const std::string reason =
+      reason_of("60%", small_trainer(10), {}, {{"REPRISE_PLAN_LIMIT", "0"}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
+  EXPECT_TRUE(has_cause(ran_, Cause::on_demand, {{"why", reason}}));
 }
 
 // Stderr has the amounts, as the page has them.

@@ -16,20 +16,21 @@ class RefusedLaunch : public LauncherTest {
 TEST_F(RefusedLaunch, ForWantOfMemoryItIsToldAtOnce) {
   const Outcome outcome = ran("launch-of-gelu=2");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  const size_t told = outcome.err.find("_Z4geluPKfPfi was not launched: the driver is out of memory");
-  ASSERT_NE(told, std::string::npos) << outcome.err;
-  EXPECT_LT(told, outcome.err.find("out of memory", told + 100)) << "before the program says what it makes of it";
-  EXPECT_FALSE(has(outcome.err, "has refused a launch before")) << "once: ";
-  EXPECT_TRUE(has(lines_of(read_run_log(log_), "warning").at(0).at("message"), "gelu"));
+  const std::string first = outcome.err.substr(0, outcome.err.find('\n'));
+  EXPECT_TRUE(has_cause(first, Cause::launch_out_of_memory, {{"kernel", "_Z4geluPKfPfi"}}))
+      << "before the program says what it makes of it: " << outcome.err;
+  EXPECT_FALSE(has_cause(outcome.err, Cause::launch_was_refused)) << "once: ";
+  const json warning = lines_of(read_run_log(log_), "warning").at(0);
+  EXPECT_EQ(warning.at("cause"), "launch_out_of_memory");
+  EXPECT_EQ(warning.at("error"), 2);
 }
 
 // An error that the program would have without Reprise, too, stands behind its own, and only there.
 TEST_F(RefusedLaunch, ForAnotherErrorTheFirstIsNamedBehindOneOfTheProgram) {
   const Outcome outcome = ran("launch-of-gelu=701");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_TRUE(
-      has(outcome.err, "exit code 1, and the driver has refused a launch before: _Z4geluPKfPfi (CUDA error 701)"))
-      << outcome.err;
+  EXPECT_TRUE(has_cause(outcome.err, Cause::launch_was_refused,
+                        {{"exit_code", "1"}, {"launch", "_Z4geluPKfPfi (CUDA error 701)"}}));
 }
 
 }  // namespace

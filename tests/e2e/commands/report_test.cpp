@@ -171,10 +171,9 @@ TEST_F(OddPrograms, ThePredictionIsComparedWithTheRun) {
 // A budget that is a share of the peak cannot be refused at the start: the peak is not known then.
 TEST_F(OddPrograms, AShareThatIsTooSmallForOneCallIsExplained) {
   const json data = page_of_run(small_trainer(2), "5%");  // too short for a plan, which would raise it further
-  const size_t used = outcome_.err.find("and a percentage is never less; ask for at least ");
-  ASSERT_NE(used, std::string::npos) << outcome_.err;
-  const size_t least = outcome_.err.find("at least ", used) + 9;
-  const std::string bytes = outcome_.err.substr(least, outcome_.err.find('\n', least) - least);
+  const auto used = said(outcome_.err, Cause::used_at_once);
+  ASSERT_TRUE(used) << outcome_.err;
+  const std::string bytes = used->at("least");
   EXPECT_TRUE(says(data, "used at most; ask for at least " + bytes)) << bytes << data["sentences"].dump(1);
   EXPECT_TRUE(says(data, "less than one of its calls works on at once")) << data["sentences"].dump(1);
   EXPECT_FALSE(says(data, "should never happen")) << data["sentences"].dump(1);

@@ -175,7 +175,7 @@ TEST_F(SeveralPrograms, AllFilesOfARunAreOfTheSameOne) {
     EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs"));
     EXPECT_TRUE(has(ran.err, "2 programs used the device: trace, plan and report of this run are of the one"));
     EXPECT_TRUE(has(ran.err, "or add --keep"));
-    EXPECT_FALSE(has(ran.err, "another process"));
+    EXPECT_FALSE(has_cause(ran.err, Cause::other_process_recorded));
     EXPECT_FALSE(has(ran.err, "no plan was made"));
     const Words there = {"a.html", "a.plan", "a.run", "a.trace", "b.json"};
     Words found = files_there();
@@ -193,7 +193,7 @@ TEST_F(SeveralPrograms, ARecordingIsOfTheSameOne) {
     EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace"))) << program_of_trace("a.trace");
     EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs that used the device"));
     EXPECT_TRUE(has(ran.err, "record each by itself"));
-    EXPECT_FALSE(has(ran.err, "another process"));
+    EXPECT_FALSE(has_cause(ran.err, Cause::other_process_recorded));
     Words found = files_there();
     std::erase(found, "launcher.py");
     EXPECT_EQ(found, Words{"a.trace"});
@@ -288,12 +288,11 @@ TEST_F(SeveralPrograms, AnExitCodeIsToldOfWhatEndedWithIt) {
 
 // What a program says at its end is not taken for another's; where there is no other, it needs no name.
 TEST_F(SeveralPrograms, LinesAtTheEndNameTheirProgramWhereThereAreOthers) {
-  const std::string line = "memory was managed on demand: ";
-  const auto named = [&line](const std::string& err) {
+  const auto named = [](const std::string& err) {
     Words names;
-    for (size_t at = err.find(line); at != std::string::npos; at = err.find(line, at + 1)) {
-      const size_t begin = err.rfind("reprise: ", at) + 9;
-      names.push_back(err.substr(begin, at - begin));
+    std::istringstream lines(err);
+    for (std::string line; std::getline(lines, line);) {
+      if (const auto values = said(line, Cause::was_on_demand)) names.push_back(values->at("name"));
     }
     return names;
   };

@@ -98,7 +98,7 @@ TEST_F(Stages, ABudgetBelowTheSmallestFailsWithTheNumbersAndWithoutACrash) {
       {"run", "--device", "sim", "--budget", std::to_string(peak * 3 / 100), "-o", file("run.html")}, "500"));
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_LT(outcome.exit_code, 128) << "killed by a signal";
-  EXPECT_TRUE(has(outcome.err, "of device memory at once, the budget leaves"));
+  EXPECT_TRUE(has_cause(outcome.err, Cause::call_above_budget));
 }
 
 // The recording goes on while the plan is made: two figures of one loop, and each command says which is whose.

@@ -37,10 +37,11 @@ TEST_F(TorchAllocator, ASettingOfTheProgramIsToldOnceWithItsValue) {
   for (const char* what : {"blocks", "segments"}) {
     const Outcome outcome = ran(what, "0", {}, with("PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"));
     EXPECT_EQ(told(outcome, kHidden), 1u) << what << ": " << outcome.err;
-    EXPECT_TRUE(has(outcome.err, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 was set by the program"));
+    EXPECT_TRUE(has_cause(outcome.err, Cause::torch_allocator_set,
+                          {{"variable", "PYTORCH_CUDA_ALLOC_CONF"}, {"value", "max_split_size_mb:128"}}));
   }
   // By a call of PyTorch's, which leaves the environment alone.
-  EXPECT_TRUE(has(ran("blocks", "0").err, "the program has chosen PyTorch's own allocator"));
+  EXPECT_TRUE(has_cause(ran("blocks", "0").err, Cause::torch_allocator_chosen));
 }
 
 TEST_F(TorchAllocator, OthersThatAllocateAndTheBackendAreNot) {
@@ -72,10 +73,10 @@ TEST_F(TorchAllocator, WhatTheUserHasSetIsHis) {
         .err;
   };
   EXPECT_FALSE(has(by_user("tensors", "backend:cudaMallocAsync"), kLacks));
-  EXPECT_TRUE(has(by_user("blocks", "backend:cudaMallocAsync"), "PyTorch's own allocator"));
+  EXPECT_TRUE(has_cause(by_user("blocks", "backend:cudaMallocAsync"), Cause::torch_allocator_chosen));
   const std::string native = by_user("blocks", "backend:native");
   EXPECT_TRUE(has(native, "PYTORCH_ALLOC_CONF=backend:native is kept as you set it"));
-  EXPECT_FALSE(has(native, "has chosen PyTorch's own")) << "it was told before: ";
+  EXPECT_FALSE(has_cause(native, Cause::torch_allocator_chosen)) << "it was told before: ";
 }
 
 // A recording has no budget, and the same backend.
@@ -85,7 +86,7 @@ TEST_F(TorchAllocator, ARecordingIsToldOfBoth) {
                    {built("bin/fake_torch_program"), built("bin/fake_torch/libc10_cuda.so"), what, code})
         .err;
   };
-  EXPECT_TRUE(has(recorded("blocks", "0"), "PyTorch's own allocator"));
+  EXPECT_TRUE(has_cause(recorded("blocks", "0"), Cause::torch_allocator_chosen));
   EXPECT_TRUE(has(recorded("tensors", "1"), kLacks));
 }
 

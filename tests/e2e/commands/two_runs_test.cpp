@@ -148,7 +148,7 @@ TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
   well(running.get());
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_TRUE(has(second.err, "--run-log " + log + ": another run is writing it; this one writes "));
-  EXPECT_TRUE(has(third.err, "is being written by another process; it gets the lines of this one, too"));
+  EXPECT_TRUE(has_cause(third.err, Cause::run_log_shared, {{"path", log}}));
   const std::string text = read_file(log);
   EXPECT_TRUE(has(text, "--steps 60") && has(text, "--steps 3")) << text.substr(0, 1000);
 }
@@ -170,8 +170,10 @@ class ARunAndOthers : public TwoRuns {
     return running;
   }
   void go() const { std::ofstream(file("go")).flush(); }
-  static std::string word_of_the_log(const std::string& log) {
-    return "REPRISE_RUN_LOG=" + log + " is being written by another run (process ";
+  // By a program of no run, of a file that the run writes.
+  static void expect_taken(const std::string& err, const std::string& path, const char* lost) {
+    EXPECT_TRUE(has_cause(err, Cause::output_is_taken, {{"path", path}, {"lost", lost}}));
+    EXPECT_TRUE(has_cause(err, Cause::is_of_run));
   }
   Outcome preloaded_with(const Environment& files, const Program& program) const {
     return run(program, merged(preloaded("80%"), files));
@@ -226,8 +228,7 @@ TEST_F(ARunAndOthers, AProgramOfNoRunLeavesItsLogAlone) {
     }
     const Outcome ran = running.get();
     const Outcome outside = other.get();
-    EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run"))));
-    EXPECT_TRUE(has(outside.err, "): no run log is written; name another file\n"));
+    expect_taken(outside.err, file("a.run"), phrase<Cause::no_run_log>());
     EXPECT_EQ(outside.out, run(one.program, simulated_device()).out);
     const auto starts = lines_of(e2e::read_run_log(file("a.run")), "start");
     ASSERT_EQ(starts.size(), 1u);
@@ -248,8 +249,7 @@ TEST_F(ARunAndOthers, NorDoesItTakeItsTrace) {
     const Outcome outside = first ? others() : while_it_stands(others);
     go();
     const Outcome ran = running.get();
-    EXPECT_TRUE(has(outside.err, "REPRISE_TRACE=" + trace_ + " is being written by another run (process "));
-    EXPECT_TRUE(has(outside.err, "): nothing is recorded; name another file\n"));
+    expect_taken(outside.err, trace_, phrase<Cause::nothing_recorded>());
     expect_own_files(ran, "30");
   }
 }
@@ -260,7 +260,7 @@ TEST_F(ARunAndOthers, NorDoesOneOfAnotherRun) {
   Program words = {"/bin/sh", "-c", "REPRISE_RUN_LOG=" + file("a.run") + " exec"};
   for (const std::string& word : trainer("12")) words.back() += " " + word;
   const Outcome outside = reprise({"run", "--device", "sim", "--budget", "80%", "-o", file("other.html")}, words);
-  EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run"))));
+  expect_taken(outside.err, file("a.run"), phrase<Cause::no_run_log>());
   go();
   expect_own_files(running.get(), "30");
 }

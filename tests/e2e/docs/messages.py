@@ -11,6 +11,8 @@ COMMANDS = ("tools/cli/*.cpp", "tools/report/inputs.cpp", "tools/report/same_rec
 PLANNER = ("analyzer/planner/planner.cpp", "analyzer/planner/workload.cpp", "analyzer/iteration/*.cpp", "analyzer/taskgraph/build.cpp",
            "analyzer/policies/registry.cpp")
 LIBRARY = ("preload/**/*.cpp", "replay/**/*.cpp")
+CAUSES = "preload/base/causes.def"
+CAUSE = re.compile(r'^CAUSE\((\w+), (\w+), "([^"]*)", "(.*)"\)$', re.MULTILINE)
 LEAST_WORDS = 4
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 # In these calls texts are no messages: help, which --help shows.
@@ -63,9 +65,24 @@ def messages_of(patterns, least_words=LEAST_WORDS, root=ROOT):
     return found
 
 
+def causes(root=ROOT):
+    """(id, severity, section of the page, text) of each row of causes.def."""
+    return [(name, severity, section, HOLE.sub("...", text)) for name, severity, section, text in CAUSE.findall((root / CAUSES).read_text())]
+
+
+def section_name(heading):
+    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+
+
 def rows_of(page):
-    """The messages that a page's tables name: the code in the first column."""
-    return [found.group(1) for line in page.splitlines() if (found := re.match(r"^\| `([^`]+)` \|", line))]
+    """(section, message) for each message that a page's tables name: the code in the first column."""
+    section, rows = "", []
+    for line in page.splitlines():
+        if line.startswith("## "):
+            section = section_name(line[3:])
+        elif found := re.match(r"^\| ((?:`[^`]+`(?:, )?)+) \|", line):
+            rows += [(section, text) for text in re.findall(r"`([^`]+)`", found.group(1))]
+    return rows
 
 
 def plain(text):

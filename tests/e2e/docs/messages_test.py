@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""docs/troubleshooting.md against the sources: each message on the page exists there, and each text of the launcher, the
-preloaded library, the planner, `plan` and `report` is on the page or in no_help.txt, whose lines exist, too."""
+"""docs/troubleshooting.md against the sources: each message on the page exists there; a row of causes.def says where on the page it
+is; and each other text of the launcher, the preloaded library, the planner, `plan` and `report` is on the page or in no_help.txt,
+whose lines exist, too."""
 import pathlib
+import re
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from messages import COMMANDS, LAUNCHER, LIBRARY, PLANNER, ROOT, messages_of, names, plain, rows_of, texts_of  # noqa: E402
+from messages import CAUSES, COMMANDS, LAUNCHER, LIBRARY, PLANNER, ROOT, causes, messages_of, names, plain, rows_of, texts_of, without_comments  # noqa: E402
 
 PAGE = ROOT / "docs/troubleshooting.md"
 NO_HELP = pathlib.Path(__file__).with_name("no_help.txt")
@@ -22,9 +24,11 @@ def no_help():
 class Messages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.rows = [plain(row) for row in rows_of(PAGE.read_text())]
+        cls.page = [(section, plain(row)) for section, row in rows_of(PAGE.read_text())]
+        cls.rows = [row for _, row in cls.page]
+        cls.causes = causes()
         cls.said = {plain(text): where for text, where in messages_of((*LAUNCHER, *LIBRARY, *COMMANDS, *PLANNER)).items()}
-        cls.anything = [plain(text) for text in messages_of(ALL, least_words=1)]
+        cls.anything = [plain(text) for text in (*messages_of(ALL, least_words=1), *(cause[-1] for cause in cls.causes))]
 
     def test_each_message_of_the_page_exists(self):
         self.assertGreater(len(self.rows), 60)
@@ -35,9 +39,23 @@ class Messages(unittest.TestCase):
     def test_no_message_is_there_twice(self):
         self.assertEqual(sorted(row for row in set(self.rows) if self.rows.count(row) > 1), [])
 
+    def test_a_cause_names_the_section_that_explains_it(self):
+        lines = (ROOT / CAUSES).read_text().splitlines()
+        self.assertEqual(len(self.causes), sum(line.startswith("CAUSE(") for line in lines), "a row is not read")
+        for name, _, section, text in self.causes:
+            with self.subTest(name):
+                found = {where for where, row in self.page if names(row, plain(text))}
+                self.assertTrue(section in found if section else not found, f"the page has it in {sorted(found)}")
+
+    def test_only_the_table_makes_lines(self):
+        """The recorder's last word comes from a room below the table's."""
+        writers = {str(path.relative_to(ROOT)) for pattern in LIBRARY for path in ROOT.glob(pattern)
+                   if re.search(r"write\(STDERR_FILENO|\bstderr\b", without_comments(path.read_text()))}
+        self.assertEqual(writers, {"preload/base/causes.cpp", "preload/trace/writer.cpp"})
+
     def test_each_message_of_the_sources_is_explained_or_needs_no_help(self):
         files, texts = no_help()
-        self.assertGreater(len(self.said), 150)
+        self.assertGreater(len(self.said), 100)
         for text, where in self.said.items():
             with self.subTest(f"{where}: {text}"):
                 self.assertTrue(where in files or any(names(row, text) for row in (*self.rows, *texts)),

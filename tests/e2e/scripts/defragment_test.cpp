@@ -123,7 +123,7 @@ TEST(Defragment, ADriverThatCannotMapIsSaidOnceAndUsedAsItIs) {
   const Variables without = {{"REPRISE_SIM_FAIL", "cuMemGetAllocationGranularity=801"}};
   const Outcome ours = run_defragmented(comb(8), without);
   expect_same(run_plain(comb(8), without), ours);
-  EXPECT_TRUE(has(ours.err, "memory is not defragmented"));
+  EXPECT_TRUE(has_cause(ours.err, Cause::not_defragmented));
   EXPECT_EQ(ours.vmm_calls, 0u);
 }
 
@@ -139,8 +139,8 @@ TEST(Defragment, AfterTheFirstIpcHandleMemoryIsTheDriversAgain) {
   const Outcome ours = run_defragmented(script);
   EXPECT_TRUE(has(ours.output, "ipc: error 801"));
   EXPECT_EQ(total(ours, "insufficient") + total(ours, "exact"), 1u);
-  EXPECT_TRUE(has(ours.err, "cuIpcGetMemHandle is not possible"));
-  EXPECT_TRUE(has(ours.err, "all memory comes from the driver"));
+  EXPECT_TRUE(has_cause(ours.err, Cause::memory_not_shared, {{"what", "cuIpcGetMemHandle"}}));
+  EXPECT_TRUE(has_cause(ours.err, Cause::defragmenting_ended));
 }
 
 TEST(Defragment, DuringACaptureTheDriverDecides) {
@@ -170,7 +170,7 @@ TEST(Defragment, SeveralDevicesAreLeftAlone) {
 
 TEST(Defragment, ABudgetComesFirst) {
   const Outcome ours = well(run_managed(comb(8), "100%", {{"REPRISE_DEFRAGMENT", "1"}}));
-  EXPECT_TRUE(has(ours.err, "REPRISE_DEFRAGMENT works alone"));
+  EXPECT_TRUE(has_cause(ours.err, Cause::defragment_not_alone));
 }
 
 }  // namespace

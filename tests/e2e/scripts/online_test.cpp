@@ -153,7 +153,7 @@ TEST(OnlineTest, APercentageIsNeverLessThanWhatOneCallNeeds) {
         run_managed(script, "3%", {{"REPRISE_PLANNER", "/bin/false"}, {"REPRISE_WAIT_FOR_PLAN", wait}});
     EXPECT_EQ(managed.exit_code, 0) << managed.err;
     EXPECT_EQ(managed.output, plain.output) << managed.err;
-    EXPECT_TRUE(has(managed.err, "above the budget"));
+    EXPECT_TRUE(has_cause(managed.err, Cause::used_at_once));
   }
 }
 
@@ -167,7 +167,7 @@ TEST(OnlineTest, APercentageRisesToWhatCanBePlanned) {
         run_managed(script, budget, {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
     EXPECT_EQ(managed.output, plain.output) << managed.err;
     EXPECT_GT(at_end(managed, "iterations_planned"), 20u) << budget << managed.err;
-    raised = raised || managed.err.find("which the smallest plan takes") != std::string::npos;
+    raised = raised || has_cause(managed.err, Cause::budget_was_raised);
     EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_program_bytes"));
   }
   EXPECT_TRUE(raised) << "no budget was too small for a plan";
@@ -177,7 +177,7 @@ TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {
   const std::string script = Training{}.script(12);
   const Outcome managed = run_managed(script, std::to_string(30 * kChunk), {{"REPRISE_PLANNER", "/nowhere"}});
   EXPECT_EQ(managed.output, run_plain(script).output);
-  EXPECT_TRUE(has(managed.err, "/nowhere could not be started"));
+  EXPECT_TRUE(has_cause(managed.err, Cause::planner_unstarted, {{"path", "/nowhere"}}));
 }
 
 TEST(PlannerProcessTest, TheProgramsWaitNeverSeesTheChild) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/said.h"
+
 namespace reprise::replay {
 
 struct Outcome {

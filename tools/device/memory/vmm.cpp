@@ -12,8 +12,8 @@
 #include <mutex>
 #include <vector>
 
-#include "preload/base/file_limit.h"
 #include "preload/driver/sim_abi.h"
+#include "preload/files/file_limit.h"
 #include "preload/files/out_of_the_way.h"
 #include "tools/device/base/settings.h"
 #include "tools/device/engines/device.h"

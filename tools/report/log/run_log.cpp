@@ -21,21 +21,35 @@ namespace {
 using nlohmann::json;
 using tools::value_of;
 
+void take(const json& line, const auto& key, std::string* value) { *value = value_of(line, key); }
+template <typename Number>
+requires std::is_arithmetic_v<Number>
+void take(const json& line, const auto& key, Number* value) { *value = static_cast<Number>(value_of(line, key)); }
+template <typename Value>
+void take(const json& line, const auto& key, std::optional<Value>* value) {
+  take(line, key, &value->emplace());
+}
+
+// Members of `values` that are named as keys of this kind get what the line says; what it does not say stays.
+template <typename Tag, typename Values>
+void read_keys(const json& line, const run_log::LineKind<Tag>&, Values& values) {
+#define RUN_LOG_LINE(kind, help)
+#define RUN_LOG_WORD(kind, key, word, old_word, help)
+#define RUN_LOG_KEY(kind, name, Value, unit, old_name, help)                                                \
+  if constexpr (std::is_same_v<Tag, run_log::kind::Tag>) {                                                  \
+    if constexpr (requires { take(line, run_log::kind::name, &values.name); }) {                            \
+      if (tools::find_key(line, #name, old_name) != nullptr) take(line, run_log::kind::name, &values.name); \
+    }                                                                                                       \
+  }
+#include "preload/base/run_log_keys.def"
+#undef RUN_LOG_LINE
+#undef RUN_LOG_WORD
+#undef RUN_LOG_KEY
+}
+
 void read_start(const json& line, RunLog& log) {
-  log.program = value_of(line, run_log::start::program);
-  if (line.contains(run_log::start::arguments.name)) log.arguments = value_of(line, run_log::start::arguments);
-  log.program_hash = value_of(line, run_log::start::program_hash);
-  log.recording = value_of(line, run_log::start::recording);
-  log.driver = value_of(line, run_log::start::driver);
-  log.device = value_of(line, run_log::start::device);
-  log.link_h2d_bytes_per_s = value_of(line, run_log::start::link_h2d_bytes_per_s);
-  log.link_d2h_bytes_per_s = value_of(line, run_log::start::link_d2h_bytes_per_s);
-  log.mode = value_of(line, run_log::start::mode);
-  log.safety = value_of(line, run_log::start::safety);
+  read_keys(line, run_log::start::line, log);
   log.start_ns = value_of(line, run_log::start::time_ns);
-  log.budget_bytes = value_of(line, run_log::start::budget_bytes);
-  log.budget_percent = value_of(line, run_log::start::budget_percent);
-  log.chunk_bytes = value_of(line, run_log::start::chunk_bytes);
 }
 
 void read_not_managed(const json& line, RunLog& log) { log.not_managed = value_of(line, run_log::not_managed::reason); }
@@ -63,11 +77,9 @@ void read_examine(const json& line, RunLog& log) {
 }
 
 void read_on_demand(const json& line, RunLog& log) {
-  RunReason reason{value_of(line, run_log::on_demand::cause),
-                   demangle_words(value_of(line, run_log::on_demand::reason))};
-  if (line.contains(run_log::on_demand::plan.name)) reason.plan = value_of(line, run_log::on_demand::plan);
-  reason.least_bytes = value_of(line, run_log::on_demand::least_bytes);
-  log.reasons.push_back(std::move(reason));
+  RunReason& reason = log.reasons.emplace_back();
+  read_keys(line, run_log::on_demand::line, reason);
+  reason.reason = demangle_words(reason.reason);
 }
 
 void read_room(const json& line, RunLog& log) {
@@ -78,17 +90,16 @@ void read_room(const json& line, RunLog& log) {
 void read_repeats(const json& line, RunLog& log) {
   uint64_t first = log.iterations.empty() ? 0 : log.iterations.back().index + 1;
   if (!log.repeats.empty()) first = std::max(first, log.repeats.back().first + log.repeats.back().iterations);
-  log.repeats.push_back({first, value_of(line, run_log::repeats::calls), value_of(line, run_log::repeats::iterations)});
+  read_keys(line, run_log::repeats::line, log.repeats.emplace_back());
+  log.repeats.back().first = first;
 }
 
 void read_shortage(const json& line, RunLog& log) {
-  log.shortages.push_back({value_of(line, run_log::shortage::call), value_of(line, run_log::shortage::needed_bytes),
-                           value_of(line, run_log::shortage::least_bytes)});
+  read_keys(line, run_log::shortage::line, log.shortages.emplace_back());
 }
 
 void read_host_full(const json& line, RunLog& log) {
-  log.host_full =
-      RunHostFull{value_of(line, run_log::host_full::needed_bytes), value_of(line, run_log::host_full::host_bytes)};
+  read_keys(line, run_log::host_full::line, log.host_full.emplace());
 }
 
 // The program may have left the plan already when it came in force: the line of that iteration is the earlier one then.
@@ -109,107 +120,64 @@ void read_activate(const json& line, RunLog& log) {
 }
 
 void read_iteration(const json& line, RunLog& log) {
-  RunIteration it;
-  it.index = value_of(line, run_log::iteration::index);
+  RunIteration& it = log.iterations.emplace_back();
+  read_keys(line, run_log::iteration::line, it);
   it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
-  it.plan = value_of(line, run_log::iteration::plan);
   it.end_ns = value_of(line, run_log::every::at_ns);
-  it.wall_ns = value_of(line, run_log::iteration::wall_ns);
-  it.offload_bytes = value_of(line, run_log::iteration::offload_bytes);
-  it.reload_bytes = value_of(line, run_log::iteration::reload_bytes);
-  it.spared_bytes = value_of(line, run_log::iteration::spared_bytes);
-  it.dropped_bytes = value_of(line, run_log::iteration::dropped_bytes);
-  it.repeated_launches = value_of(line, run_log::iteration::repeated_launches);
-  it.stall_ns = value_of(line, run_log::iteration::stall_ns);
-  it.vmm_calls = value_of(line, run_log::iteration::vmm_calls);
-  it.calls = value_of(line, run_log::iteration::calls);
   it.counted = it.planned || line.contains(run_log::iteration::offload_bytes.name);
-  log.iterations.push_back(it);
 }
 
 void read_divergence(const json& line, RunLog& log) {
-  log.divergences.push_back({value_of(line, run_log::divergence::iteration), value_of(line, run_log::divergence::call),
-                             value_of(line, run_log::divergence::expected), value_of(line, run_log::divergence::got),
-                             value_of(line, run_log::divergence::reason), value_of(line, run_log::every::at_ns)});
-  log.divergences.back().plan = log.last_in_force;
-  log.divergences.back().difference = value_of(line, run_log::divergence::difference);
+  RunDivergence& one = log.divergences.emplace_back();
+  read_keys(line, run_log::divergence::line, one);
+  one.at_ns = value_of(line, run_log::every::at_ns);
+  one.plan = log.last_in_force;
   log.in_force_at_end = false;
 }
 
 void read_loop_end(const json& line, RunLog& log) {
-  RunDivergence end;
-  end.iteration = value_of(line, run_log::loop_end::iteration);
+  RunDivergence& end = log.divergences.emplace_back();
+  read_keys(line, run_log::loop_end::line, end);
   end.expected = "another iteration";
-  end.got = value_of(line, run_log::loop_end::got);
   end.at_ns = value_of(line, run_log::every::at_ns);
   end.loop_end = true;
   end.plan = log.last_in_force;
-  log.divergences.push_back(std::move(end));
   log.in_force_at_end = false;
 }
 
-void read_memory(const json& line, RunLog& log) {
-  RunMemory sample{value_of(line, run_log::memory::time_ns), value_of(line, run_log::memory::device_bytes),
-                   value_of(line, run_log::memory::requested_bytes)};
-  if (line.contains(run_log::memory::moved_bytes.name)) {
-    sample.moved_bytes = value_of(line, run_log::memory::moved_bytes);
-  }
-  log.memory.push_back(sample);
-}
+void read_memory(const json& line, RunLog& log) { read_keys(line, run_log::memory::line, log.memory.emplace_back()); }
 
 // The report shows one plan, the first.
 void read_activity(const json& line, RunLog& log) {
   if (value_of(line, run_log::activity::plan) != 0) return;
-  log.activities.push_back({value_of(line, run_log::activity::iteration), value_of(line, run_log::activity::vertex),
-                            value_of(line, run_log::activity::engine), value_of(line, run_log::activity::start_ns),
-                            value_of(line, run_log::activity::end_ns)});
+  read_keys(line, run_log::activity::line, log.activities.emplace_back());
 }
 
 void read_overlap(const json& line, RunLog& log) {
-  log.overlaps.push_back({value_of(line, run_log::overlap::iteration), value_of(line, run_log::overlap::compute_ns),
-                          value_of(line, run_log::overlap::copy_ns), value_of(line, run_log::overlap::both_ns)});
+  read_keys(line, run_log::overlap::line, log.overlaps.emplace_back());
 }
 
 void read_unmanaged(const json& line, RunLog& log) {
-  log.unmanaged.push_back({value_of(line, run_log::unmanaged::what), value_of(line, run_log::unmanaged::count),
-                           value_of(line, run_log::unmanaged::bytes)});
+  read_keys(line, run_log::unmanaged::line, log.unmanaged.emplace_back());
 }
 
 void read_end(const json& line, RunLog& log) {
+  const uint64_t asked = log.budget_bytes;
+  read_keys(line, run_log::end::line, log);
   log.ended = true;
   log.end_ns = value_of(line, run_log::end::time_ns);
-  if (line.contains(run_log::end::exit_code.name)) {
-    log.exit_code = static_cast<int>(value_of(line, run_log::end::exit_code));
-  }
-  log.iterations_planned = value_of(line, run_log::end::iterations_planned);
-  log.iterations_on_demand = value_of(line, run_log::end::iterations_on_demand);
   log.counted = log.plan_count > 0 && line.contains(run_log::end::iterations_unfinished.name);
   log.iterations_left = value_of(line, run_log::end::iterations_unfinished);
   log.divergence_count = value_of(line, run_log::end::divergences);
-  log.offload_bytes = value_of(line, run_log::end::offload_bytes);
-  log.reload_bytes = value_of(line, run_log::end::reload_bytes);
-  log.vmm_calls = value_of(line, run_log::end::vmm_calls);
-  log.buffers_not_scanned = value_of(line, run_log::end::buffers_not_scanned);
-  log.peak_device_bytes = value_of(line, run_log::end::peak_device_bytes);
-  log.outside_bytes = value_of(line, run_log::end::outside_bytes);
-  log.graph_bytes = value_of(line, run_log::end::graph_bytes);
-  log.peak_used_bytes = value_of(line, run_log::end::peak_used_bytes);
-  log.peak_program_bytes = value_of(line, run_log::end::peak_program_bytes);
-  log.peak_requested_bytes = value_of(line, run_log::end::peak_requested_bytes);
-  log.peak_footprint_bytes = value_of(line, run_log::end::peak_footprint_bytes);
-  // A share of the peak is only known in bytes at the end.
-  if (const uint64_t budget = value_of(line, run_log::end::budget_bytes); budget > 0) log.budget_bytes = budget;
+  if (log.budget_bytes == 0) log.budget_bytes = asked;  // else a share of the peak, which is known in bytes at the end
 }
 
-void read_recorded(const json& line, RunLog& log) {
-  log.recorded = RunRecorded{value_of(line, run_log::recorded::calls), value_of(line, run_log::recorded::iterations)};
-}
+void read_recorded(const json& line, RunLog& log) { read_keys(line, run_log::recorded::line, log.recorded.emplace()); }
 
 void read_program_end(const json& line, RunLog& log) {
   log.kept_plan = value_of(line, run_log::program_end::plan);
-  log.command = RunCommandEnd{value_of(line, run_log::program_end::command),
-                              static_cast<int>(value_of(line, run_log::program_end::exit_code)),
-                              static_cast<int>(value_of(line, run_log::program_end::signal))};
+  read_keys(line, run_log::program_end::line, log.command.emplace());
+  log.command->process = value_of(line, run_log::program_end::command);
 }
 
 using ReadLine = void (*)(const json&, RunLog&);

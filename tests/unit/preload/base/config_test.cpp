@@ -2,6 +2,7 @@
 #include "preload/base/config.h"
 
 #include "preload/files/file_names.h"
+#include "tests/support/said.h"
 #include "tests/support/test.h"
 
 namespace reprise {
@@ -113,7 +114,8 @@ TEST(Config, TakesTheDefaultForWhatItCannotRead) {
   EXPECT_STREQ(settings.activity, "auto");
   EXPECT_STREQ(settings.log, "warn");
   EXPECT_FALSE(settings.keep);
-  EXPECT_TRUE(has(said, "reprise: REPRISE_BUDGET=plenty is not readable (no amount, as "));
+  EXPECT_TRUE(has_cause(said, Cause::variable_unreadable,
+                        {{"variable", "REPRISE_BUDGET"}, {"value", "plenty"}, {"used", phrase<Cause::as_if_unset>()}}));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 4) << said;
 }
 
@@ -134,15 +136,12 @@ TEST(Config, TheOffSwitchIsReadAsTheOthersAre) {
 }
 
 TEST(Amount, SaysWhatIsWrongWithIt) {
-  const std::map<std::string, std::string> reasons = {{"105%", "more than all: at most 100%"},
-                                                      {"0%", "a share above 0% is needed"},
-                                                      {"-5%", "a share above 0% is needed"},
-                                                      {"-1GiB", "an amount above 0 is needed"},
-                                                      {"0", "an amount above 0 is needed"},
-                                                      {"1e30", "no device has that much"},
-                                                      {"900TiB", "no device has that much"},
-                                                      {"12Gi", "no amount, as 12GiB, 800MiB or 50% is"},
-                                                      {"plenty%", "no amount, as 12GiB, 800MiB or 50% is"}};
+  const std::map<std::string, std::string> reasons = {
+      {"105%", phrase<Cause::above_all>()},       {"0%", phrase<Cause::no_share>()},
+      {"-5%", phrase<Cause::no_share>()},         {"-1GiB", phrase<Cause::no_amount>()},
+      {"0", phrase<Cause::no_amount>()},          {"1e30", phrase<Cause::too_much>()},
+      {"900TiB", phrase<Cause::too_much>()},      {"12Gi", phrase<Cause::not_an_amount>()},
+      {"plenty%", phrase<Cause::not_an_amount>()}};
   for (const auto& [text, reason] : reasons) EXPECT_EQ(why_no_amount(text), reason) << text;
 }
 
@@ -155,7 +154,7 @@ TEST(Config, AnOffSwitchThatCannotBeReadIsNamed) {
     return testing::internal::GetCapturedStderr();
   };
   for (const char* text : {"", "0", "1", "yes", "off"}) EXPECT_EQ(said(text), "") << text;
-  EXPECT_EQ(said("ja"), "reprise: REPRISE_DISABLE=ja is not readable (0 or 1); using 1\n");
+  EXPECT_TRUE(has_cause(said("ja"), Cause::switch_unreadable, {{"value", "ja"}}));
   unsetenv("REPRISE_DISABLE");
 }
 
@@ -202,6 +201,11 @@ TEST(Config, WhatItCannotReadIsToldBeforehand) {
 
 TEST(Config, AnEmptyVariableIsNotSet) { EXPECT_FALSE(read({{"REPRISE_BUDGET", ""}}).budget.given()); }
 
+template <Cause kCause, typename... Values>
+std::string line(const Values&... values) {
+  return "reprise: " + words<kCause>(values...) + "\n";
+}
+
 TEST(Config, MisspeltVariablesAreNamed) {
   const char* const environment[] = {"REPRISE_BUGDET=50%",
                                      "REPRISE_BUDGET=1GiB",
@@ -217,10 +221,9 @@ TEST(Config, MisspeltVariablesAreNamed) {
   testing::internal::CaptureStderr();
   say_misspelt(environment);
   say_misspelt(nullptr);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "reprise: REPRISE_BUGDET: no such variable; did you mean REPRISE_BUDGET?\n"
-            "reprise: REPRISE_HOSTMEMORY: no such variable; did you mean REPRISE_HOST_MEMORY?\n"
-            "reprise: REPRISE_REPORT: no such variable; see 'reprise help environment'\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), line<Cause::variable_misspelt>("BUGDET", "BUDGET") +
+                                                        line<Cause::variable_misspelt>("HOSTMEMORY", "HOST_MEMORY") +
+                                                        line<Cause::variable_unknown>("REPORT"));
 }
 
 std::string without_effect(const std::map<std::string, std::string>& variables) {
@@ -230,35 +233,31 @@ std::string without_effect(const std::map<std::string, std::string>& variables) 
   return testing::internal::GetCapturedStderr();
 }
 
+std::string idle(const char* variable, const char* needs) {
+  return line<Cause::variable_without_effect>(variable, needs);
+}
+
 TEST(Config, VariablesThatChangeNothingAreNamed) {
   EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_TRACE", "a.trace"}, {"REPRISE_AUDIT", "0"}}),
-            "reprise: REPRISE_RUN_LOG has no effect without REPRISE_BUDGET or REPRISE_PLAN, which switch managing "
-            "memory on\n");
+            idle("REPRISE_RUN_LOG", phrase<Cause::unless_managing>()));
   EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_BUDGET", "50%"}, {"REPRISE_POLICY", "lru"}}), "");
   EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_PLAN", "a.plan"}, {"REPRISE_SAFETY", "strict"}}),
             "");
   EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_DEFRAGMENT", "1"}}), "");
-  EXPECT_EQ(
-      without_effect({{"REPRISE_PLAN", "a.plan"}, {"REPRISE_POLICY", "lru"}, {"REPRISE_AUDIT_ITERATIONS", "3"}}),
-      "reprise: REPRISE_AUDIT_ITERATIONS has no effect without REPRISE_AUDIT=1\n"
-      "reprise: REPRISE_POLICY has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made\n");
+  EXPECT_EQ(without_effect({{"REPRISE_PLAN", "a.plan"}, {"REPRISE_POLICY", "lru"}, {"REPRISE_AUDIT_ITERATIONS", "3"}}),
+            idle("REPRISE_AUDIT_ITERATIONS", phrase<Cause::unless_audit>()) +
+                idle("REPRISE_POLICY", phrase<Cause::unless_planning>()));
 }
 
 TEST(Config, VariablesOfPlansAndRecordingsThatChangeNothingAreNamed) {
   const std::map<std::string, std::string> of_plans = {
       {"REPRISE_PLAN", "a.plan"}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_KEEP", "1"}, {"REPRISE_CALL_SITES", "0"}};
-  EXPECT_EQ(
-      without_effect(of_plans),
-      "reprise: REPRISE_WAIT_FOR_PLAN has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are "
-      "made\n"
-      "reprise: REPRISE_KEEP has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made\n"
-      "reprise: REPRISE_CALL_SITES has no effect without REPRISE_TRACE, or a budget to plan for: no calls are "
-      "recorded\n");
-  EXPECT_EQ(
-      without_effect({{"REPRISE_FACTS", "folder"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "1"}}),
-      "reprise: REPRISE_FACTS has no effect without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory on\n"
-      "reprise: REPRISE_ACTIVITY has no effect without REPRISE_BUDGET, REPRISE_PLAN or REPRISE_TRACE: no device times "
-      "are asked for\n");
+  EXPECT_EQ(without_effect(of_plans), idle("REPRISE_WAIT_FOR_PLAN", phrase<Cause::unless_planning>()) +
+                                          idle("REPRISE_KEEP", phrase<Cause::unless_planning>()) +
+                                          idle("REPRISE_CALL_SITES", phrase<Cause::unless_recording>()));
+  EXPECT_EQ(without_effect({{"REPRISE_FACTS", "folder"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "1"}}),
+            idle("REPRISE_FACTS", phrase<Cause::unless_managing>()) +
+                idle("REPRISE_ACTIVITY", phrase<Cause::unless_timed>()));
   EXPECT_EQ(without_effect({{"REPRISE_TRACE", "a.trace"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "0"}}),
             "");
   EXPECT_EQ(without_effect({{"REPRISE_BUDGET", "50%"},

@@ -1,6 +1,7 @@
 // The run log from its writer to its reader: one table names its keys for both.
 #include "replay/base/run_log.h"
 
+#include "tests/support/said.h"
 #include "tests/support/test.h"
 #include "tools/cli/files.h"
 #include "tools/report/log/run_log.h"
@@ -75,7 +76,7 @@ TEST_F(RunLogFile, WhatAnotherProgramIsWritingStays) {
   RunLogWriter second;
   testing::internal::CaptureStderr();
   second.open(path_.c_str());
-  EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), "is being written by another process"));
+  EXPECT_TRUE(has_cause(testing::internal::GetCapturedStderr(), Cause::run_log_shared));
   write_start(second, "second");
   write_start(writer_, "first again");
   const std::string text = tools::read_file(path_).value();
@@ -91,8 +92,7 @@ TEST_F(RunLogFile, WhatAnEarlierRunWroteGoesAndIsSaidTo) {
   RunLogWriter later;
   testing::internal::CaptureStderr();
   later.open(path.c_str());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "reprise: " + path + " had the lines of an earlier run, and is written anew\n");
+  EXPECT_TRUE(has_cause(testing::internal::GetCapturedStderr(), Cause::run_log_replaced, {{"path", path}}));
   write_start(later, "later");
   EXPECT_EQ(report::read_run_log(path).value().program, "later");
   EXPECT_FALSE(has(tools::read_file(path).value(), "earlier"));
@@ -107,7 +107,7 @@ TEST_F(RunLogFile, WhatAnEarlierProgramOfTheCommandWroteStays) {
   RunLogWriter later;
   testing::internal::CaptureStderr();
   later.open(path.c_str());
-  EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), "has the lines of an earlier program of this command"));
+  EXPECT_TRUE(has_cause(testing::internal::GetCapturedStderr(), Cause::run_log_continued));
   write_start(later, "later");
   const std::string text = tools::read_file(path).value();
   EXPECT_EQ(text.find("{\"kind\":\"start\",\"program\":\"earlier\"}\n{\"kind\":\"mem\n{"), 0u) << text;

@@ -3,6 +3,7 @@
 #include "replay/dispatch/on_demand.h"
 
 #include "preload/base/readable.h"
+#include "tests/support/said.h"
 #include "tests/support/test.h"
 #include "tests/unit/replay/memory/small_device.h"
 
@@ -159,16 +160,17 @@ TEST_F(OnDemandTest, WhatIsSaidOfMissingMemoryAddsUp) {
     return ::testing::internal::GetCapturedStderr();
   };
   const CUdeviceptr a = allocate(2 * chunk), b = allocate(2 * chunk), c = allocate(chunk);
-  EXPECT_TRUE(has(said({a, b, c}), "a_kernel needs " + readable_bytes(5 * chunk) +
-                                       " of device memory at once, the budget leaves " + readable_bytes(4 * chunk)));
+  EXPECT_TRUE(
+      has_cause(said({a, b, c}), Cause::call_above_budget,
+                {{"call", "a_kernel"}, {"needed", readable_bytes(5 * chunk)}, {"allowed", readable_bytes(4 * chunk)}}));
   // The device is fuller than the budget says: it gives three chunks, and the call needs four.
   shared_.counters.limit_chunks.store(4);
   device_.driver.capacity = device_.driver.bytes + 3 * chunk;
-  EXPECT_TRUE(has(said({a, b}), "a_kernel needs " + readable_bytes(4 * chunk) +
-                                    " of device memory at once, and can have " + readable_bytes(3 * chunk) +
-                                    ", for the device has no room for more: "));
+  EXPECT_TRUE(
+      has_cause(said({a, b}), Cause::call_above_room,
+                {{"call", "a_kernel"}, {"needed", readable_bytes(4 * chunk)}, {"allowed", readable_bytes(3 * chunk)}}));
   for (const int nth : {1, 2}) device_.driver.fail("cuMemMap", nth);
-  EXPECT_TRUE(has(said({c}), "a_kernel: the driver is out of memory"));
+  EXPECT_TRUE(has_cause(said({c}), Cause::driver_out_of_memory, {{"call", "a_kernel"}}));
 }
 
 TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {

@@ -1,4 +1,5 @@
 // When a plan begins, when it ends, and what the enforcer is told about each call of a loop.
+#include "preload/base/causes.h"
 #include "tests/unit/replay/follow/followed_program.h"
 
 namespace reprise::replay {
@@ -137,8 +138,7 @@ TEST_F(PlanFollowerTest, AProgramThatEndsSoonBehindItsPlanCameTooLate) {
   use_plan();
   kernel();
   free();
-  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()),
-            "the program ended before another iteration began: the plan was ready 2 calls before the end");
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), words<Cause::ended_before_next>("2 calls"));
   for (int i = 0; i < 4; ++i) kernel(6);
   EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), "") << "the loop would have come by its beginning";
   EXPECT_NE(follower_.known(0).why_never_begun(), "");
@@ -147,8 +147,7 @@ TEST_F(PlanFollowerTest, AProgramThatEndsSoonBehindItsPlanCameTooLate) {
 TEST_F(PlanFollowerTest, AFirstCallThatNeverCameIsNamedWithItsSize) {
   use_plan();
   allocate(kOther);
-  EXPECT_EQ(follower_.known(0).why_never_begun(),
-            "no iteration began that the plan was made of: its first call, an allocation of 8.0 KiB, never came");
+  EXPECT_EQ(follower_.known(0).why_never_begun(), words<Cause::first_call_never_came>("an allocation of 8.0 KiB"));
   EXPECT_EQ(follower_.known(0).where_left(), "");
 }
 
@@ -165,10 +164,7 @@ TEST_F(PlanFollowerTest, AFirstLaunchThatCameInOtherSizesIsNotSaidToHaveBeenMiss
   std::string why;
   ASSERT_TRUE(make_plan_index(std::move(one), shared_.arena.plan, kChunk, &index_, &why)) << why;
   follower_.use(&index_);
-  EXPECT_EQ(
-      follower_.known(0).why_never_begun(),
-      "no iteration began that the plan was made of: its first call, a_kernel, never came with the grid and sizes "
-      "that were recorded");
+  EXPECT_EQ(follower_.known(0).why_never_begun(), words<Cause::first_call_never_came_alike>("a_kernel"));
 }
 
 TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
@@ -176,9 +172,7 @@ TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
   EXPECT_TRUE(allocate().planned);
   EXPECT_FALSE(kernel(6).planned);
   EXPECT_EQ(follower_.known(0).why_never_begun(), "");
-  EXPECT_EQ(follower_.known(0).where_left(),
-            "the plan came in force, and the program left it at call 1 of 3: expected a_kernel, got "
-            "some_kernel");
+  EXPECT_EQ(follower_.known(0).where_left(), words<Cause::left_at_call>(1, 3, "expected a_kernel, got some_kernel"));
 }
 
 TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteration) {
@@ -186,9 +180,7 @@ TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteratio
   EXPECT_TRUE(allocate().planned);
   EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), "") << "it is followed";
   EXPECT_FALSE(kernel(6).planned);
-  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()),
-            "the plan came in force, and the loop was over before that iteration was: the program left it "
-            "at call 1 of 3, 1 call before the end");
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), words<Cause::left_at_end>(1, 3, "1 call"));
   free();
   EXPECT_FALSE(iteration()) << "the program has to go through it first";
   EXPECT_TRUE(allocate().planned);

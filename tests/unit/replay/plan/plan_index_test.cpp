@@ -3,6 +3,7 @@
 
 #include <rapidcheck.h>
 
+#include "preload/base/causes.h"
 #include "tests/support/test.h"
 #include "tests/unit/replay/plan/random_plan.h"
 
@@ -95,7 +96,7 @@ TEST(PlanIndexTest, TheZoneMustHoldAllOfThem) {
   EXPECT_TRUE(index_of(small_plan(), {kZone.base, 5 * kChunk}).ok);
   const Made made = index_of(small_plan(), {kZone.base, 5 * kChunk - 1});
   EXPECT_FALSE(made.ok);
-  EXPECT_TRUE(has(made.why, "address space"));
+  EXPECT_EQ(made.why, phrase<Cause::plan_above_addresses>());
 }
 
 TEST(PlanIndexTest, AReleaseFollowsWhatUsesItsTensorAndTransfersWaitThroughIt) {

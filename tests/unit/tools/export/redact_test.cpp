@@ -107,6 +107,8 @@ constexpr const char* kLog =
     "{\"kind\":\"on_demand\",\"cause\":\"too_small\",\"reason\":\"/home/ada/a.trace: solve works on 7 bytes at "
     "once\"}\n"
     "{\"kind\":\"divergence\",\"iteration\":3,\"call\":1,\"expected\":\"free 4096\",\"got\":\"secret_kernel\"}\n"
+    "{\"kind\":\"warning\",\"cause\":\"budget_above_room\",\"message\":\"secret\",\"room_bytes\":5}\n"
+    "{\"kind\":\"warning\",\"cause\":\"secret\"}\n"
     "{\"kind\":\"new\",\"unknown\":\"secret\",\"list\":[\"secret\"],\"count\":4}\n"
     "{\"kind\":\"iterat";
 
@@ -120,7 +122,8 @@ TEST(Redact, ARunLogKeepsItsNumbersAndOurWords) {
   for (const char* kept :
        {"\"safety\":\"strict\"", "\"program_hash\":\"00ab\"", "\"chunk_bytes\":65536", "\"policy\":\"lru\"",
         "\"cause\":\"too_small\"", "(redacted) kernel_1 works on 7 bytes at once", "\"expected\":\"free 4096\"",
-        "\"got\":\"call_1\"", "\"device\":\"GPU\"", "\"count\":4"}) {
+        "\"got\":\"call_1\"", "\"cause\":\"budget_above_room\"", "\"room_bytes\":5", "\"device\":\"GPU\"",
+        "\"count\":4"}) {
     EXPECT_TRUE(has(text, kept)) << kept << " in\n";
   }
 }

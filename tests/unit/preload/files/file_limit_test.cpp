@@ -1,5 +1,5 @@
 // A write beyond the limit of files fails, and does not end the process.
-#include "preload/base/file_limit.h"
+#include "preload/files/file_limit.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
