@@ -106,9 +106,7 @@ void add_each_alone(const Workload& workload, uint64_t chunks, Portfolio& portfo
     for (const Policy* policy : *list) {
       const PlanCandidate* best = portfolio.best();
       if (portfolio.moves_nothing() || (best != nullptr && best->prediction.iteration_ns <= least)) return;
-      Portfolio alone(workload, chunks);
-      alone.run({policy});
-      portfolio.add_best_of(std::move(alone));
+      portfolio.add_alone(*policy);
     }
   }
 }
