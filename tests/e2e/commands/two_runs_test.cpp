@@ -1,6 +1,8 @@
 // Two runs at once: each has files of its own, and the second one takes free names where it must. A program that
 // has Reprise by LD_PRELOAD alone is of no run, and leaves the files of one alone.
+#include <csignal>
 #include <future>
+#include <sstream>
 
 #include "tests/e2e/commands/launcher_test.h"
 
@@ -21,6 +23,40 @@ class TwoRuns : public LauncherTest {
     return at == std::string::npos ? "" : dump.substr(at + 8, dump.find_first_not_of("0123456789", at + 8) - at - 8);
   }
 
+  static void await(const std::function<bool()>& there) {
+    for (int i = 0; i < 4000 && !there(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(there());
+  }
+  bool has_bytes(const std::string& name) const {
+    return std::filesystem::exists(file(name)) && std::filesystem::file_size(file(name)) > 0;
+  }
+  // `program` in a shell that first does `before`; then it has the process number in the file "pid".
+  Words with_pid(const Words& program, const std::string& before = "") const {
+    std::string script = before + "echo $$ > " + file("pid") + "; exec";
+    for (const std::string& word : program) script += " " + word;
+    return {"/bin/sh", "-c", script};
+  }
+  // One letter, as proc(5) has it, and the parent.
+  static std::pair<char, pid_t> state_of(pid_t process) {
+    std::pair<char, pid_t> state;
+    std::string text = read_file("/proc/" + std::to_string(process) + "/stat");
+    std::istringstream(text.substr(text.rfind(')') + 1)) >> state.first >> state.second;
+    return state;
+  }
+  // The program of with_pid() stands still while `others` run, however slow the machine is.
+  template <typename Others>
+  auto while_it_stands(const Others& others) const {
+    await([this] { return has_bytes("pid"); });
+    const pid_t process = std::stoi(read_file(file("pid"))), parent = state_of(process).second;
+    EXPECT_EQ(kill(process, SIGSTOP), 0);
+    auto outcome = others();
+    // A launcher stops with its command.
+    if (parent != getpid()) await([parent] { return state_of(parent).first == 'T'; });
+    EXPECT_EQ(kill(process, SIGCONT), 0) << "it was over";
+    kill(parent, SIGCONT);
+    return outcome;
+  }
+
   const std::string trace_ = file("a.trace");
 };
 
@@ -33,12 +69,9 @@ TEST_F(TwoRuns, DoNotWriteOneFile) {
     arguments.push_back(page);
     return arguments;
   };
-  auto running = std::async(std::launch::async, [&] { return reprise(with_report(first), trainer("60")); });
-  while (!std::filesystem::exists(trace_) &&
-         running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
-  }
-  const Outcome second = reprise(with_report(file("second.html")), trainer("3"));
-  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
+  auto running = std::async(std::launch::async, [&] { return reprise(with_report(first), with_pid(trainer("60"))); });
+  await([this] { return std::filesystem::exists(trace_); });
+  const Outcome second = while_it_stands([&] { return reprise(with_report(file("second.html")), trainer("3")); });
   const Outcome ended = running.get();
   EXPECT_EQ(second.exit_code, 0) << second.err;
   const std::string other = numbered(trace_);
@@ -56,15 +89,15 @@ TEST_F(TwoRuns, DoNotWriteOneReportPlanOrLog) {
   const std::string page = file("one.html"), plan = file("one.plan"), log = file("one.run");
   const auto with = [](const Words& more) { return joined({"run", "--device", "sim", "--budget", "80%"}, more); };
   auto running = std::async(std::launch::async, [&] {
-    return reprise(with({"--trace", trace_, "-o", page, "--save-plan", plan, "--run-log", log}), trainer("60"));
+    return reprise(with({"--trace", trace_, "-o", page, "--save-plan", plan, "--run-log", log}),
+                   with_pid(trainer("60")));
   });
-  while (!std::filesystem::exists(trace_) &&
-         running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
-  }
-  const std::vector<Outcome> others = {
-      reprise(with({"-o", page}), trainer("3")), reprise(with({"-o", "/dev/null", "--save-plan", plan}), trainer("3")),
-      reprise({"run", "--device", "sim", "--defragment", "--run-log", log}, trainer("3"))};
-  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
+  await([this] { return std::filesystem::exists(trace_); });
+  const std::vector<Outcome> others = while_it_stands([&] {
+    return std::vector{reprise(with({"-o", page}), trainer("3")),
+                       reprise(with({"-o", "/dev/null", "--save-plan", plan}), trainer("3")),
+                       reprise({"run", "--device", "sim", "--defragment", "--run-log", log}, trainer("3"))};
+  });
   const char* const options[] = {"-o ", "--save-plan ", "--run-log "};
   for (size_t i = 0; i < others.size(); ++i) {
     EXPECT_EQ(others[i].exit_code, 0) << others[i].err;
@@ -105,14 +138,13 @@ TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
   preloaded["LD_PRELOAD"] = built("lib/reprise/libreprise.so");
   preloaded["REPRISE_BUDGET"] = "80%";
   preloaded["REPRISE_RUN_LOG"] = log;
-  const auto lines_of = [&] { return std::filesystem::exists(log) ? std::filesystem::file_size(log) : 0; };
-  auto running = std::async(std::launch::async, [&] { return run(trainer("60"), preloaded); });
-  while (lines_of() == 0 && running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
-  }
-  const Outcome second =
-      reprise({"run", "--device", "sim", "--budget", "80%", "--run-log", log, "-o", file("a.html")}, trainer("3"));
-  const Outcome third = run(trainer("3"), preloaded);
-  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
+  auto running = std::async(std::launch::async, [&] { return run(with_pid(trainer("60")), preloaded); });
+  await([this] { return has_bytes("a.run"); });
+  Outcome third;
+  const Outcome second = while_it_stands([&] {
+    third = run(trainer("3"), preloaded);
+    return reprise({"run", "--device", "sim", "--budget", "80%", "--run-log", log, "-o", file("a.html")}, trainer("3"));
+  });
   well(running.get());
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_TRUE(has(second.err, "--run-log " + log + ": another run is writing it; this one writes "));
@@ -128,24 +160,16 @@ class ARunAndOthers : public TwoRuns {
   using Program = Words;
 
   std::future<Outcome> start_run(const Program& program) const {
-    std::string script = "touch " + file("begun") + "; while ! test -e " + file("go") + "; do sleep 0.01; done; exec";
-    for (const std::string& word : program) script += " " + word;
-    auto running = std::async(std::launch::async, [this, script] {
+    const std::string wait = "touch " + file("begun") + "; while ! test -e " + file("go") + "; do sleep 0.01; done; ";
+    auto running = std::async(std::launch::async, [this, script = with_pid(program, wait)] {
       return reprise({"run", "--device", "sim", "--budget", "80%", "--trace", trace_, "--save-plan", file("a.plan"),
                       "--run-log", file("a.run"), "-o", file("a.html")},
-                     {"/bin/sh", "-c", script});
+                     script);
     });
     await([this] { return std::filesystem::exists(file("begun")); });
     return running;
   }
   void go() const { std::ofstream(file("go")).flush(); }
-  static void await(const std::function<bool()>& there) {
-    for (int i = 0; i < 4000 && !there(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_TRUE(there());
-  }
-  bool log_has_lines() const {
-    return std::filesystem::exists(file("a.run")) && std::filesystem::file_size(file("a.run")) > 0;
-  }
   static std::string word_of_the_log(const std::string& log) {
     return "REPRISE_RUN_LOG=" + log + " is being written by another run (process ";
   }
@@ -165,7 +189,7 @@ class ARunAndOthers : public TwoRuns {
         reprise({"export", trace_, file("a.plan"), file("a.run"), "--format", "json", "-o", file("b.json")});
     ASSERT_EQ(together.exit_code, 0) << together.err << ran.err;
     EXPECT_TRUE(has(read_file(file("b.json")), own));
-    for (const char* const name : {"a.trace", "a.plan", "a.run", "a.html", "begun", "go"}) {
+    for (const char* const name : {"a.trace", "a.plan", "a.run", "a.html", "begun", "go", "pid"}) {
       std::filesystem::remove(file(name));
     }
   }
@@ -185,16 +209,20 @@ TEST_F(ARunAndOthers, AProgramOfNoRunLeavesItsLogAlone) {
   for (const Case& one : cases) {
     SCOPED_TRACE(testing::Message() << "first: " << one.first << ", --steps " << one.program.back());
     auto running = start_run(trainer("30"));
-    if (!one.first) {
-      go();
-      await([this] { return log_has_lines(); });
-    }
-    auto other = std::async(std::launch::async, [&] { return preloaded_with(files, one.program); });
+    const auto others = [&] { return preloaded_with(files, one.program); };
+    std::future<Outcome> other;
     if (one.first) {
+      other = std::async(std::launch::async, others);
       if (one.program.back() == "3") other.wait();
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
       EXPECT_FALSE(std::filesystem::exists(file("a.run")));
       go();
+    } else {
+      go();
+      await([this] { return has_bytes("a.run"); });
+      std::promise<Outcome> ended;
+      ended.set_value(while_it_stands(others));
+      other = ended.get_future();
     }
     const Outcome ran = running.get();
     const Outcome outside = other.get();
@@ -212,11 +240,12 @@ TEST_F(ARunAndOthers, NorDoesItTakeItsTrace) {
   for (const bool first : {true, false}) {
     SCOPED_TRACE(first);
     auto running = start_run(trainer("30"));
+    const auto others = [&] { return preloaded_with({{"REPRISE_TRACE", trace_}}, trainer("3")); };
     if (!first) {
       go();
       await([this] { return std::filesystem::exists(trace_); });
     }
-    const Outcome outside = preloaded_with({{"REPRISE_TRACE", trace_}}, trainer("3"));
+    const Outcome outside = first ? others() : while_it_stands(others);
     go();
     const Outcome ran = running.get();
     EXPECT_TRUE(has(outside.err, "REPRISE_TRACE=" + trace_ + " is being written by another run (process "));
@@ -249,7 +278,7 @@ TEST_F(ARunAndOthers, APlannerThatIsNamedByHandIsNoLauncher) {
 TEST_F(ARunAndOthers, LinesOfProgramsThatItDidNotStartAreNotOfTheRun) {
   auto running = start_run(trainer("30"));
   go();
-  await([this] { return log_has_lines(); });
+  await([this] { return has_bytes("a.run"); });
   std::ofstream(file("a.run"), std::ios::app)
       << R"({"kind":"start","program":"foreign","arguments":"","process":999999})" << std::endl
       << R"({"kind":"plan","index":0,"calls":3,"path":"/nowhere","process":999999})" << std::endl
