@@ -24,6 +24,10 @@ class Portfolio {
   // `searches`: may the local search run? Not for the plan in place of a refused one, which must not rest on retiming.
   void run(const std::vector<const Policy*>& policies, bool searches = true);
 
+  // What the first policy plans, in the first form that has room for everything, with homes for all or nearly all;
+  // where it has none, what the next one does.
+  void run_in_haste(const std::vector<const Policy*>& policies);
+
   // Homes by trial for the best plan (home_search.h); not for large graphs, nor where stays were placed one by one.
   void improve_homes();
 
@@ -41,7 +45,6 @@ class Portfolio {
   bool tiers_fit() const { return tiers_fit_; }
 
  private:
-  void run_in_haste(const std::vector<const Policy*>& policies);
   void search();
   bool search(uint64_t capacity);
   bool try_orders(Recipe& recipe, const Scheduled& scheduled);  // of homes, each; true: one of them has room for all

@@ -60,8 +60,9 @@ struct Counters {
   std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
 };
 
-// Plans of one run: each is looked at where one may begin, and has its part of the arena.
-inline constexpr uint32_t kMostPlans = 64;
+// Plans of one run: each is looked at where one may begin, and has its part of the arena. Two of a loop: the first one,
+// and the one that takes its place.
+inline constexpr uint32_t kMostPlans = 128;
 
 // Words that one thread leaves for another, off the hot path.
 class Note {

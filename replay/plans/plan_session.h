@@ -15,6 +15,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "preload/base/config.h"
@@ -89,7 +90,8 @@ class PlanSession {
     uint64_t with_room = 0;
     uint64_t at_ns = 0;
     std::string plan_path;
-  } asked_;  // the planner, last
+    std::optional<uint32_t> plan;  // that it has led to
+  } asked_;                        // the planner, last
 };
 
 }  // namespace reprise::replay

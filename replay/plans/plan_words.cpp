@@ -44,6 +44,7 @@ void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& take
       .add(run_log::plan::audited_launches, audited)
       .add(run_log::plan::aliased_tensors,
            static_cast<uint64_t>(std::count(index.aliased.begin(), index.aliased.end(), true)));
+  if (taken.replaces) line.add(run_log::plan::replaces, uint64_t{*taken.replaces});
   log.write(line);
   log_line(LogLevel::info, "plan %u: %llu calls, %s on the device, %s out and %s back in an iteration of %.1f ms",
            taken.number + 1, static_cast<unsigned long long>(calls),

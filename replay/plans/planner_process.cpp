@@ -176,6 +176,38 @@ class AnswerFile {
   int memory_ = -1;
 };
 
+std::vector<std::string> words_for(const PlanRequest& request, plan::Safety safety, const AnswerFile& plan,
+                                   const AnswerFile& status) {
+  std::vector<std::string> words = {request.planner,
+                                    "plan",
+                                    request.trace,
+                                    "--budget",
+                                    std::to_string(request.budget_bytes),
+                                    "--policy",
+                                    request.policy,
+                                    "--safety",
+                                    plan::name_of(safety),
+                                    "--from",
+                                    std::to_string(request.from_call),
+                                    "--calls",
+                                    std::to_string(request.least_calls),
+                                    "--share",
+                                    std::to_string(request.least_share),
+                                    "-o",
+                                    plan.path(),
+                                    "--quiet",
+                                    "--status",
+                                    status.path()};
+  if (request.best_start) words.emplace_back("--best-start");
+  // The variable that names the folder is hidden from the child.
+  if (request.facts.empty()) {
+    words.emplace_back("--no-facts");
+  } else {
+    words.insert(words.end(), {"--facts", request.facts});
+  }
+  return words;
+}
+
 std::string why_no_answer(int code, int unread) {
   if (code == kKilled) return "the planner was killed";
   return unread == 0 || unread == ENOENT ? "the planner failed"
@@ -240,45 +272,24 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     answer(PlanState::impossible);
     return;
   }
-  std::vector<std::string> arguments = {request.planner,
-                                        "plan",
-                                        request.trace,
-                                        "--budget",
-                                        std::to_string(request.budget_bytes),
-                                        "--policy",
-                                        request.policy,
-                                        "--safety",
-                                        plan::name_of(safety_),
-                                        "--from",
-                                        std::to_string(request.from_call),
-                                        "--calls",
-                                        std::to_string(request.least_calls),
-                                        "--share",
-                                        std::to_string(request.least_share),
-                                        "-o",
-                                        plan_file.path(),
-                                        "--quiet",
-                                        "--status",
-                                        status_file.path()};
-  if (request.best_start) arguments.emplace_back("--best-start");
-  // The variable that names the folder is hidden from the child.
-  if (request.facts.empty()) {
-    arguments.emplace_back("--no-facts");
-  } else {
-    arguments.insert(arguments.end(), {"--facts", request.facts});
-  }
+  std::vector<std::string> arguments = words_for(request, safety_, plan_file, status_file);
+  if (request.first) arguments.emplace_back("--first");
   const uint64_t started_ns = RunLogWriter::now_ns();
   const int status = run_unseen(arguments, request.limit_seconds);
   recording_ns_ = started_ns - asked_ns;
   planner_ns_ = RunLogWriter::now_ns() - started_ns;
   int unread = 0;
   const std::string line = first_line(status_file.path(), &unread);
-  is_part_ = is_early_ = false;
+  is_better_ = is_part_ = is_early_ = false;
+  searches_on_ = status == 0 && text_of(line, "status") == "first";
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
     message_ = "the budget holds everything: nothing moves, and nothing is planned";
     answer(PlanState::not_yet);
   } else if (status == 0) {
-    take(read_unnamed(plan_file.path()), place);
+    Result<plan::Plan> plan = read_unnamed(plan_file.path());
+    const bool searches_on = searches_on_ = searches_on_ && plan.ok();
+    take(std::move(plan), place);
+    if (searches_on) search_on(request, number_of(line, "until"), place);
   } else {
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
@@ -301,6 +312,31 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     needed_because_ = text_of(line, "minimum_because");
     answer(later ? PlanState::not_yet : PlanState::impossible);
   }
+}
+
+// The same question, about what was recorded before call `until`, however long it takes: the program goes on by the
+// first answer.
+void PlannerProcess::search_on(const PlanRequest& request, uint64_t until, const PlanPlace& place) noexcept {
+  const AnswerFile plan_file(request.plan);
+  const AnswerFile status_file{std::string()};
+  Result<plan::Plan> plan = Status{StatusCode::internal, "there is no memory for it"};
+  const uint64_t started_ns = RunLogWriter::now_ns();
+  if (!plan_file.path().empty() && !status_file.path().empty()) {
+    std::vector<std::string> arguments = words_for(request, safety_, plan_file, status_file);
+    arguments.insert(arguments.end(), {"--until", std::to_string(until), "--nice"});
+    const int status = run_unseen(arguments, request.limit_seconds);
+    if (status == 0) plan = read_unnamed(plan_file.path());
+  }
+  state_.wait(PlanState::ready, std::memory_order_acquire);  // until the first one is taken
+  searches_on_ = false;
+  is_better_ = true;
+  recording_ns_ = 0;
+  planner_ns_ = RunLogWriter::now_ns() - started_ns;
+  const bool is_of_use =
+      plan_index_ != nullptr && plan.ok() && plan.value().predicted_ns < plan_index_->plan.predicted_ns;
+  if (!is_of_use) return answer(PlanState::none);
+  const Zone& before = plan_index_->ranges;
+  take(std::move(plan), {place.zone, before.base + before.bytes - place.zone.base, place.chunk_bytes});
 }
 
 void PlannerProcess::load(const std::string& path, const PlanPlace& place) noexcept {

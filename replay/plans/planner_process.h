@@ -22,6 +22,7 @@ struct PlanRequest {
   uint64_t least_calls = 0;    // of the iteration
   uint32_t least_share = 0;    // of the recorded device time that it has to cover, in %
   bool best_start = false;     // it has to begin where least is alive
+  bool first = false;          // where planning takes a while, there is a first answer at once, and a better one later
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
 };
 
@@ -49,6 +50,8 @@ class PlannerProcess {
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
   const PlanIndex* plan_index() const noexcept { return plan_index_; }
   const std::string& message() const noexcept { return message_; }
+  // After `ready`: it is of the same loop as the one before, and better.
+  bool is_better() const noexcept { return is_better_; }
   // After `not_yet`: there is an iteration, and it covers less than was asked for.
   bool is_part() const noexcept { return is_part_; }
   // ... of one that could not begin at its best place yet.
@@ -60,11 +63,12 @@ class PlannerProcess {
   uint64_t needed_bytes() const noexcept { return needed_bytes_; }
   // ... what it is made of, as a clause.
   const std::string& needed_because() const noexcept { return needed_because_; }
-  // The enforcer has read the answer; ask() may be called again.
-  void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
+  // The enforcer has read the answer. ask() may be called again, unless the planner is `running` for a better one.
+  void reset() noexcept { answer(searches_on_ ? PlanState::running : PlanState::none); }
 
  private:
   void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept;
+  void search_on(const PlanRequest& request, uint64_t until, const PlanPlace& place) noexcept;
   void take(Result<plan::Plan> plan, const PlanPlace& place) noexcept;
   void answer(PlanState state) noexcept {
     state_.store(state, std::memory_order_release);
@@ -75,6 +79,8 @@ class PlannerProcess {
   std::atomic<PlanState> state_{PlanState::none};
   const PlanIndex* plan_index_ = nullptr;
   std::string message_;
+  bool is_better_ = false;
+  bool searches_on_ = false;  // behind a first answer
   bool is_part_ = false;
   bool is_early_ = false;
   uint64_t recording_ns_ = 0;

@@ -40,11 +40,24 @@ void read_start(const json& line, RunLog& log) {
 
 void read_not_managed(const json& line, RunLog& log) { log.not_managed = value_of(line, run_log::not_managed::reason); }
 
+// A plan that replaces another one is told as the same one.
+uint64_t shown_number(const RunLog& log, uint64_t number) {
+  return number < log.plans.numbers.size() ? log.plans.numbers[number] : number;
+}
+
 void read_plan_line(const json& line, RunLog& log) {
-  log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
-  if (++log.plan_count > 1) return;
+  const uint64_t number = log.plans.numbers.size();
+  const bool replaces = line.contains(run_log::plan::replaces.name);
+  log.plans.numbers.push_back(replaces ? shown_number(log, value_of(line, run_log::plan::replaces)) : log.plan_count);
+  if (!replaces) {
+    log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
+    ++log.plan_count;
+  }
+  if (log.plans.numbers.back() != 0) return;
+  log.plans.shown = number;
+  log.activities.clear();  // of the one before it
   log.plan_calls = value_of(line, run_log::plan::calls);
-  log.plan_at_ns = value_of(line, run_log::every::at_ns);
+  if (!replaces) log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
   log.policy = value_of(line, run_log::plan::policy);
   log.plan_budget_bytes = value_of(line, run_log::plan::budget_bytes);
@@ -56,16 +69,17 @@ void read_plan_line(const json& line, RunLog& log) {
 }
 
 void read_examine(const json& line, RunLog& log) {
-  log.examined_ns += value_of(line, run_log::examine::ns);
+  log.examined.ns += value_of(line, run_log::examine::ns);
   if (!tools::says(value_of(line, run_log::examine::outcome), run_log::examine::examined)) return;
-  ++log.examined_launches;
-  log.examined_names.insert(value_of(line, run_log::examine::kernel));
+  ++log.examined.launches;
+  log.examined.names.insert(value_of(line, run_log::examine::kernel));
 }
 
 void read_on_demand(const json& line, RunLog& log) {
   RunReason reason{value_of(line, run_log::on_demand::cause),
                    demangle_words(value_of(line, run_log::on_demand::reason))};
-  if (line.contains(run_log::on_demand::plan.name)) reason.plan = value_of(line, run_log::on_demand::plan);
+  if (line.contains(run_log::on_demand::plan.name))
+    reason.plan = shown_number(log, value_of(line, run_log::on_demand::plan));
   reason.least_bytes = value_of(line, run_log::on_demand::least_bytes);
   log.reasons.push_back(std::move(reason));
 }
@@ -97,7 +111,7 @@ void read_activate(const json& line, RunLog& log) {
   const uint64_t iteration = value_of(line, run_log::activate::iteration);
   const bool left = !log.divergences.empty() && log.divergences.back().iteration == iteration;
   log.in_force_at_end = !left;
-  log.last_in_force = value_of(line, run_log::activate::plan);
+  log.last_in_force = shown_number(log, value_of(line, run_log::activate::plan));
   if (left) log.divergences.back().plan = log.last_in_force;
   if (++log.activation_count == 1) {
     log.first_activation = iteration;
@@ -112,7 +126,9 @@ void read_iteration(const json& line, RunLog& log) {
   RunIteration it;
   it.index = value_of(line, run_log::iteration::index);
   it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
-  it.plan = value_of(line, run_log::iteration::plan);
+  const uint64_t number = value_of(line, run_log::iteration::plan);
+  it.plan = shown_number(log, number);
+  it.of_shown = number == log.plans.shown;
   it.end_ns = value_of(line, run_log::every::at_ns);
   it.wall_ns = value_of(line, run_log::iteration::wall_ns);
   it.offload_bytes = value_of(line, run_log::iteration::offload_bytes);
@@ -159,7 +175,7 @@ void read_memory(const json& line, RunLog& log) {
 
 // The report shows one plan, the first.
 void read_activity(const json& line, RunLog& log) {
-  if (value_of(line, run_log::activity::plan) != 0) return;
+  if (value_of(line, run_log::activity::plan) != log.plans.shown) return;
   log.activities.push_back({value_of(line, run_log::activity::iteration), value_of(line, run_log::activity::vertex),
                             value_of(line, run_log::activity::engine), value_of(line, run_log::activity::start_ns),
                             value_of(line, run_log::activity::end_ns)});
