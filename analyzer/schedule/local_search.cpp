@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/schedule/gap_choices.h"
 #include "analyzer/schedule/tiers.h"
 
@@ -181,7 +182,8 @@ std::optional<RetimedSchedule> search_stalls(const TaskGraph& graph, const Machi
   if (searches.empty()) return std::nullopt;
   const auto rounds = static_cast<uint32_t>(std::bit_width(searches.size()));
   while (true) {
-    for (const auto& search : searches) search->run(plays / rounds / static_cast<uint32_t>(searches.size()));
+    const uint32_t of_each = plays / rounds / static_cast<uint32_t>(searches.size());
+    in_parallel(searches.size(), [&](size_t i) { searches[i]->run(of_each); });
     std::stable_sort(searches.begin(), searches.end(),
                      [](const auto& a, const auto& b) { return a->time() < b->time(); });
     if (searches.size() == 1 || searches.front()->waits_for_nothing()) return searches.front()->take();
