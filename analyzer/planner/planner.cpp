@@ -315,7 +315,7 @@ Result<plan::Plan> make_first_plan(const Workload& workload, const PlanOptions& 
   Portfolio portfolio(workload, useful_chunks(workload, budget.value()));
   for (const Policy* policy : {&disco_policy(), &link_aware_policy()}) portfolio.run_in_haste({policy});
   if (portfolio.best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
-  if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no first plan was found"};
+  if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   const uint32_t candidates = portfolio.count();
   plan::Plan plan = plan_of(workload, budget.value(), portfolio.take_best(), options, summary);
   plan.minimum_bytes = least_budget(workload);

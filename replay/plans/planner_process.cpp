@@ -319,7 +319,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
 void PlannerProcess::search_on(const PlanRequest& request, uint64_t until, const PlanPlace& place) noexcept {
   const AnswerFile plan_file(request.plan);
   const AnswerFile status_file{std::string()};
-  Result<plan::Plan> plan = Status{StatusCode::internal, "there is no memory for it"};
+  Result<plan::Plan> plan = Status{StatusCode::internal, ""};
   const uint64_t started_ns = RunLogWriter::now_ns();
   if (!plan_file.path().empty() && !status_file.path().empty()) {
     std::vector<std::string> arguments = words_for(request, safety_, plan_file, status_file);

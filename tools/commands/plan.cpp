@@ -186,7 +186,7 @@ class Planning {
     progress_.step("planning");
     analyzer::PlanSummary summary;
     const bool long_search = workload.value().graph.op_count >= analyzer::kFirstPlanOps;
-    Result<plan::Plan> plan = Status{StatusCode::internal, "not asked for"};
+    Result<plan::Plan> plan = Status{StatusCode::internal, ""};
     if (arguments_.asked.first && long_search && analyzer::searches(options.policy)) {
       plan = analyzer::make_first_plan(workload.value(), options, &summary);
       if (plan.ok()) outcome_ = "first";
