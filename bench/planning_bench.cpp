@@ -24,6 +24,8 @@ namespace {
 
 using namespace analyzer;
 
+constexpr char kFirst[] = "first";  // instead of a policy: the first plan
+
 struct Part {
   std::string name;
   double seconds = 0;
@@ -81,10 +83,11 @@ std::optional<Layout> place_somehow(const TaskGraph& graph, Schedule& schedule, 
   return layout ? layout : place(graph, schedule, chunks, PlacementMode::by_begin);
 }
 
-// Of a portfolio: what is planned, however many candidates that takes, and verified.
+// Of a portfolio, or at once: what is planned, however many candidates that takes, and verified.
 Result<plan::Plan> plan_as_a_whole(const Workload& work, uint64_t budget, const std::string& name, Parts& parts) {
   PlanOptions options;
   options.budget_bytes = budget;
+  if (name == kFirst) return parts.run("plan and verify", [&] { return make_first_plan(work, options); });
   options.policy = name;
   return parts.run("plan and verify", [&] { return make_plan(work, options); });
 }
@@ -109,7 +112,7 @@ Result<plan::Plan> plan_in_parts(const Workload& work, uint64_t budget, const Po
 }
 
 int run(uint32_t kernels, double fraction, const std::string& name, const char* save) {
-  if (const Status known = check_policy(name); !known.ok()) return fail(known.message());
+  if (const Status known = check_policy(name); !known.ok() && name != kFirst) return fail(known.message());
   Parts parts;
   Result<TaskGraph> graph = Status{StatusCode::internal, ""};
   {
@@ -123,7 +126,7 @@ int run(uint32_t kernels, double fraction, const std::string& name, const char* 
   const Workload& work = workload.value();
   const auto budget =
       std::max(work.minimum_bytes, static_cast<uint64_t>(fraction * static_cast<double>(work.graph.peak_bytes)));
-  const bool portfolio = name == "auto" || name == "reprise";
+  const bool portfolio = searches(name) || name == kFirst;
   const Result<plan::Plan> made =
       portfolio ? plan_as_a_whole(work, budget, name, parts) : plan_in_parts(work, budget, *find_policy(name), parts);
   if (!made.ok()) return fail(made.status().message());

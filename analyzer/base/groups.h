@@ -14,7 +14,13 @@ class Groups {
   // `each` calls what it is given with (group, number) for every pair, and is run twice. Within a group, numbers stand
   // in the order in which they come.
   template <typename Each>
-  Groups(size_t groups, Each&& each) : begin_(groups + 2, 0) {
+  Groups(size_t groups, Each&& each) {
+    assign(groups, each);
+  }
+  // Other groups in the same memory.
+  template <typename Each>
+  void assign(size_t groups, Each&& each) {
+    begin_.assign(groups + 2, 0);
     each([&](uint32_t group, uint32_t) { ++begin_[group + 2]; });
     for (size_t group = 2; group < begin_.size(); ++group) begin_[group] += begin_[group - 1];
     numbers_.resize(begin_.back());

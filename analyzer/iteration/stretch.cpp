@@ -24,4 +24,12 @@ trace::Trace stretch_from(trace::Trace trace, uint64_t sequence) {
   return trace;
 }
 
+trace::Trace stretch_until(trace::Trace trace, uint64_t sequence) {
+  std::erase_if(trace.events, [&](const trace::Event& event) { return trace::sequence_of(event) >= sequence; });
+  const auto behind = [&](const trace::GapRecord& gap) { return gap.header.sequence >= sequence; };
+  std::erase_if(trace.gaps, behind);
+  std::erase_if(trace.pauses, behind);
+  return trace;
+}
+
 }  // namespace reprise::analyzer

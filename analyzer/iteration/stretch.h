@@ -11,4 +11,7 @@ namespace reprise::analyzer {
 // them.
 trace::Trace stretch_from(trace::Trace trace, uint64_t sequence);
 
+// Only what was called before `sequence`, with all that is known of how long it took: as the recording was then.
+trace::Trace stretch_until(trace::Trace trace, uint64_t sequence);
+
 }  // namespace reprise::analyzer

@@ -106,9 +106,7 @@ void add_each_alone(const Workload& workload, uint64_t chunks, Portfolio& portfo
     for (const Policy* policy : *list) {
       const PlanCandidate* best = portfolio.best();
       if (portfolio.moves_nothing() || (best != nullptr && best->prediction.iteration_ns <= least)) return;
-      Portfolio alone(workload, chunks);
-      alone.run({policy});
-      portfolio.add_best_of(std::move(alone));
+      portfolio.add_alone(*policy);
     }
   }
 }
@@ -201,6 +199,31 @@ plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate cand
   return plan;
 }
 
+// What there is to say of the plan; `used`: the form of the program that it is of.
+void summarize(const Workload& workload, const Workload& used, const plan::Plan& plan, PlanSummary& summary) {
+  summary.iteration = workload.iteration;
+  const uint64_t capacity = chunks_that_fit(workload, plan.budget_bytes);
+  // What is recomputed need not move: such a plan is held to what the ops take even with room for everything.
+  const uint64_t room = plan::recomputes(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
+  const TaskGraph& graph = plan::has_split_tensors(plan) && !plan::recomputes(plan) ? used.graph : workload.graph;
+  summary.bounds = workload.device_subgraphs.empty()
+                       ? bounds_of(graph, room, workload.machine)
+                       : bounds_of_devices(workload.device_subgraphs, capacity, workload.machine);
+  summary.op_count = workload.graph.op_count;
+  summary.estimated_count = workload.graph.estimated_count;
+  summary.tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
+  summary.capacity_chunks = capacity;
+  summary.recompute_ns = used.graph.recompute_ns;
+}
+
+// What a plan may take, if there can be one.
+Result<uint64_t> feasible_budget(const Workload& workload, const PlanOptions& options) {
+  Result<uint64_t> budget = budget_of(workload, options);
+  if (!budget.ok() || budget.value() >= workload.minimum_bytes) return budget;
+  if (holds_everything(workload, budget.value())) return needless(budget.value());
+  return infeasible(workload, budget.value());
+}
+
 }  // namespace
 
 std::string least_budget_because(const Workload& workload) {
@@ -229,14 +252,10 @@ std::string least_budget_because(const Workload& workload) {
 }
 
 Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary) {
-  Result<uint64_t> budget = budget_of(workload, options);
-  if (!budget.ok()) return budget.status();
   Result<std::vector<const Policy*>> policies = policies_of(options.policy);
   if (!policies.ok()) return policies.status();
-  if (budget.value() < workload.minimum_bytes) {
-    const bool fits = holds_everything(workload, budget.value());
-    return fits ? needless(budget.value()) : infeasible(workload, budget.value());
-  }
+  const Result<uint64_t> budget = feasible_budget(workload, options);
+  if (!budget.ok()) return budget.status();
   const uint64_t chunks = useful_chunks(workload, budget.value());
   Portfolio portfolio(workload, chunks);
   portfolio.run(policies.value());
@@ -284,20 +303,26 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   }
   if (!status.ok()) return status;
   if (summary != nullptr) {
-    summary->iteration = workload.iteration;
-    const uint64_t capacity = chunks_that_fit(workload, budget.value());
-    // What is recomputed need not move: such a plan is held to what the ops take even with room for everything.
-    const uint64_t room = plan::recomputes(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
-    const TaskGraph& graph = plan::has_split_tensors(plan) && !plan::recomputes(plan) ? used->graph : workload.graph;
-    summary->bounds = workload.device_subgraphs.empty()
-                          ? bounds_of(graph, room, workload.machine)
-                          : bounds_of_devices(workload.device_subgraphs, capacity, workload.machine);
-    summary->op_count = workload.graph.op_count;
-    summary->estimated_count = workload.graph.estimated_count;
-    summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
     summary->candidates = candidates;
-    summary->capacity_chunks = capacity;
-    summary->recompute_ns = used->graph.recompute_ns;
+    summarize(workload, *used, plan, *summary);
+  }
+  return plan;
+}
+
+Result<plan::Plan> make_first_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary) {
+  const Result<uint64_t> budget = feasible_budget(workload, options);
+  if (!budget.ok()) return budget.status();
+  Portfolio portfolio(workload, useful_chunks(workload, budget.value()));
+  for (const Policy* policy : {&disco_policy(), &link_aware_policy()}) portfolio.run_in_haste({policy});
+  if (portfolio.best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
+  if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
+  const uint32_t candidates = portfolio.count();
+  plan::Plan plan = plan_of(workload, budget.value(), portfolio.take_best(), options, summary);
+  plan.minimum_bytes = least_budget(workload);
+  if (const Status status = verify(plan); !status.ok()) return status;
+  if (summary != nullptr) {
+    summary->candidates = candidates;
+    summarize(workload, workload, plan, *summary);
   }
   return plan;
 }

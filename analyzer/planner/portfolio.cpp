@@ -26,6 +26,18 @@ constexpr uint32_t kMostSearched = 5'000;
 constexpr uint64_t kHomeOps = 200'000;  // for homes by trial, and how many trials at most
 constexpr uint64_t kMostHomes = 400;
 constexpr uint32_t kPlacements = 4;  // of the best schedule, each by the times of the one before
+// Schedules that are slower by this part when they are played are not placed: to play is not quite to simulate.
+constexpr uint64_t kSlower = 8;
+
+std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies) {
+  std::vector<const Policy*> quick;
+  for (const Policy* policy : {&disco_policy(), &link_aware_policy(), &lru_policy()}) {
+    if (std::find(policies.begin(), policies.end(), policy) != policies.end()) quick.push_back(policy);
+  }
+  return quick.empty() ? policies : quick;
+}
+
+bool has_homes(const std::optional<PlanCandidate>& one) { return one && one->recipe.mode == PlacementMode::homes; }
 
 }  // namespace
 
@@ -37,11 +49,7 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
   most_ = static_cast<uint32_t>(std::clamp<uint64_t>(kMostOps / std::max(workload_.graph.op_count, 1u), 1, 10'000));
   const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
   for (const Policy* policy : free_remaps ? policies : by_promise(policies)) {
-    if (free_remaps) {
-      add_remaps(*policy);
-    } else {
-      add_homes(*policy);
-    }
+    add(*policy);
     if (moves_nothing() || spent()) break;
   }
   if (!best_) {
@@ -50,6 +58,17 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
   if (!searches || policies.size() < 2) return;
   search();
   place_by_prediction();
+}
+
+void Portfolio::add(const Policy& policy) {
+  workload_.machine.remap_ns_per_chunk == 0 ? add_remaps(policy) : add_homes(policy);
+}
+
+void Portfolio::add_alone(const Policy& policy) {
+  tried_here_ = 0;
+  found_here_ = false;
+  add(policy);
+  if (!found_here_) add_remaps(policy);
 }
 
 // With all chunks, and, where the schedule that is found has no homes for all, with a few to spare: until what is found
@@ -115,14 +134,13 @@ void Portfolio::place_by_prediction(std::optional<PlanCandidate>& one) {
 
 void Portfolio::improve_homes() {
   if (!best_ || is_ideal() || !workload_.device_subgraphs.empty() || workload_.graph.op_count > kMostSearched) return;
-  const bool has_homes = best_->recipe.mode == PlacementMode::homes;
-  if (!has_homes && !homes_) return;
+  const bool homes = has_homes(best_);
+  if (!homes && !homes_) return;
   const auto tries = static_cast<uint32_t>(std::min<uint64_t>(kHomeOps / workload_.graph.op_count, kMostHomes));
-  count_ += search_homes(workload_.graph, workload_.machine, tries, has_homes ? *best_ : *homes_);
-  if (!has_homes && is_better(*homes_, *best_)) best_ = std::move(homes_);
+  count_ += search_homes(workload_.graph, workload_.machine, tries, homes ? *best_ : *homes_);
+  if (!homes && is_better(*homes_, *best_)) best_ = std::move(homes_);
 }
 
-// The first plan that has room for everything, with homes for all or nearly all.
 void Portfolio::run_in_haste(const std::vector<const Policy*>& policies) {
   const bool fits = workload_.graph.peak_chunks <= chunks_;
   for (const double fraction : kHastyFractions) {
@@ -134,14 +152,6 @@ void Portfolio::run_in_haste(const std::vector<const Policy*>& policies) {
     add_remaps(*policy);
     if (best_) return;
   }
-}
-
-std::vector<const Policy*> Portfolio::quick_ones(const std::vector<const Policy*>& policies) {
-  std::vector<const Policy*> quick;
-  for (const Policy* policy : {&disco_policy(), &link_aware_policy(), &lru_policy()}) {
-    if (std::find(policies.begin(), policies.end(), policy) != policies.end()) quick.push_back(policy);
-  }
-  return quick.empty() ? policies : quick;
 }
 
 void Portfolio::add_best_of(Portfolio&& other) {
@@ -161,6 +171,7 @@ std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*
     const auto candidate = make_candidate(workload_.graph, workload_.device_subgraphs, machine,
                                           {policy, chunks_, chunks_, PlacementMode::by_begin, kOrders[0], true});
     ++count_;
+    ++tried_here_;
     const bool good = candidate && candidate->tiers.fits;
     ranked.emplace_back(good ? candidate->prediction.iteration_ns : ~uint64_t{0}, policy);
   }
@@ -183,11 +194,8 @@ void Portfolio::add_homes(const Policy& policy) {
       if (capacity == tried) continue;
       tried = capacity;
       bool placed = false;
-      Recipe recipe{&policy, capacity, chunks_, PlacementMode::homes, kOrders[0], carry};
-      const Scheduled scheduled = schedule_for(workload_.graph, workload_.device_subgraphs, workload_.machine, recipe);
       for (const HomeOrder order : kOrders) {
-        recipe.order = order;
-        placed = try_recipe(recipe, scheduled) || placed;
+        placed = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, carry}) || placed;
         if (moves_nothing() || spent()) return;
       }
       if (placed && ++found >= kEnoughPerPolicy) return;
@@ -224,31 +232,43 @@ bool Portfolio::moves_nothing() const {
   return best_ && best_->schedule.offload_bytes == 0 && best_->schedule.reload_bytes == 0;
 }
 
+// Where the schedule is slower than the plan that is to be beaten, played with as many chunks as there are and wherever
+// they lie, it need not be placed. With fewer chunks it would not be faster, so it counts as placed.
 bool Portfolio::try_recipe(const Recipe& recipe) {
-  return try_recipe(recipe, schedule_for(workload_.graph, workload_.device_subgraphs, workload_.machine, recipe));
+  const std::optional<bool> placed = tried_.placed(recipe);
+  if (!placed) {
+    const Scheduled& scheduled = tried_.scheduled(recipe);
+    const auto& rival = recipe.mode == PlacementMode::homes && !has_homes(best_) ? homes_ : best_;
+    const uint64_t to_beat = rival ? rival->prediction.iteration_ns : 0;
+    if (!rival || tried_.played_ns() <= to_beat + to_beat / kSlower) return try_recipe(recipe, scheduled);
+  }
+  ++count_;
+  ++tried_here_;
+  found_here_ = found_here_ || placed.value_or(false);
+  return placed.value_or(true);
 }
 
-bool Portfolio::try_recipe(const Recipe& recipe, Scheduled scheduled) {
-  std::optional<PlanCandidate> candidate =
-      make_candidate(workload_.graph, workload_.machine, recipe, std::move(scheduled));
+bool Portfolio::try_recipe(const Recipe& recipe, const Scheduled& scheduled) {
   ++count_;
-  if (!candidate) return false;
-  if (!candidate->tiers.fits) {
-    tiers_fit_ = false;
-    return false;
-  }
-  keep(std::move(candidate));
-  return true;
+  ++tried_here_;
+  const bool placed = tried_.place_once(recipe, scheduled, [&] {
+    std::optional<PlanCandidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe, scheduled);
+    if (candidate && !candidate->tiers.fits) tiers_fit_ = false;
+    if (!candidate || !candidate->tiers.fits) return false;
+    keep(std::move(candidate));
+    return true;
+  });
+  found_here_ = found_here_ || placed;
+  return placed;
 }
 
 // The best one with homes for all is kept, too: those can be improved.
 void Portfolio::keep(std::optional<PlanCandidate> candidate) {
-  const auto has_homes = [](const PlanCandidate& one) { return one.recipe.mode == PlacementMode::homes; };
   if (!best_ || is_better(*candidate, *best_)) {
-    if (best_ && has_homes(*best_)) homes_ = std::move(best_);
+    if (has_homes(best_)) homes_ = std::move(best_);
     best_ = std::move(candidate);
-    if (has_homes(*best_)) homes_.reset();
-  } else if (!has_homes(*best_) && has_homes(*candidate) && (!homes_ || is_better(*candidate, *homes_))) {
+    if (has_homes(best_)) homes_.reset();
+  } else if (!has_homes(best_) && has_homes(candidate) && (!homes_ || is_better(*candidate, *homes_))) {
     homes_ = std::move(candidate);
   }
 }

@@ -8,13 +8,15 @@
 
 #include "analyzer/planner/candidate.h"
 #include "analyzer/planner/planner.h"
+#include "analyzer/planner/tried.h"
 
 namespace reprise::analyzer {
 
 class Portfolio {
  public:
   // `chunks` that the plan may use.
-  Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
+  Portfolio(const Workload& workload, uint64_t chunks)
+      : workload_(workload), chunks_(chunks), tried_(workload, chunks) {}
 
   // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
   // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
@@ -22,8 +24,15 @@ class Portfolio {
   // `searches`: may the local search run? Not for the plan in place of a refused one, which must not rest on retiming.
   void run(const std::vector<const Policy*>& policies, bool searches = true);
 
+  // What the first policy plans, in the first form that has room for everything, with homes for all or nearly all;
+  // where it has none, what the next one does.
+  void run_in_haste(const std::vector<const Policy*>& policies);
+
   // Homes by trial for the best plan (home_search.h); not for large graphs, nor where stays were placed one by one.
   void improve_homes();
+
+  // What one policy finds when it is asked for alone. What was tried before is known and not tried again.
+  void add_alone(const Policy& policy);
 
   // The best of another budget's plans competes, too.
   void add_best_of(Portfolio&& other);
@@ -36,20 +45,19 @@ class Portfolio {
   bool tiers_fit() const { return tiers_fit_; }
 
  private:
-  void run_in_haste(const std::vector<const Policy*>& policies);
   void search();
   bool search(uint64_t capacity);
   bool try_orders(Recipe& recipe, const Scheduled& scheduled);  // of homes, each; true: one of them has room for all
   void place_by_prediction();
   void place_by_prediction(std::optional<PlanCandidate>& one);
+  void add(const Policy& policy);
   void add_homes(const Policy& policy);
   void add_remaps(const Policy& policy);
-  static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);
   std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
   bool try_recipe(const Recipe& recipe);
-  bool try_recipe(const Recipe& recipe, Scheduled scheduled);
+  bool try_recipe(const Recipe& recipe, const Scheduled& scheduled);
   void keep(std::optional<PlanCandidate> candidate);
-  bool spent() const { return count_ >= most_ && best_.has_value(); }
+  bool spent() const { return tried_here_ >= most_ && found_here_; }
 
   const Workload& workload_;
   uint64_t chunks_;
@@ -57,6 +65,10 @@ class Portfolio {
   std::optional<PlanCandidate> best_;
   std::optional<PlanCandidate> homes_;  // the best one with homes for all, where the best one has not
   uint32_t count_ = 0;
+  // Since the policies that share an effort began.
+  uint32_t tried_here_ = 0;
+  bool found_here_ = false;
+  Tried tried_;
   bool tiers_fit_ = true;
 };
 

@@ -54,6 +54,8 @@ const std::vector<const Policy*>& baseline_policies();
 const Policy* find_policy(std::string_view name);
 // "auto", the portfolio's, the baselines'.
 std::vector<std::string> known_policies();
+// "auto" and "reprise" compare what other policies plan, and search; all others plan at once.
+bool searches(std::string_view name);
 // Ok for "auto" and for the name of a policy; else an error that lists them.
 Status check_policy(std::string_view name);
 

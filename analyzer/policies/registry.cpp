@@ -35,6 +35,8 @@ std::vector<std::string> known_policies() {
   return names;
 }
 
+bool searches(std::string_view name) { return name == "auto" || name == reprise_policy().name(); }
+
 Status check_policy(std::string_view name) {
   if (name == "auto" || find_policy(name) != nullptr) return {};
   const std::vector<std::string> names = known_policies();

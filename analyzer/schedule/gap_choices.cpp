@@ -86,10 +86,12 @@ void GapChoices::list_gaps() {
   }
 }
 
-int64_t GapChoices::least_room(const Gap& gap) const {
-  int64_t least = INT64_MAX;
-  for (uint32_t op = gap.from + 1; op < gap.to; ++op) least = std::min(least, room(op));
-  return least;
+bool GapChoices::has_room(const Gap& gap) const {
+  const int64_t needed = chunks(gap);
+  for (uint32_t op = gap.from + 1; op < gap.to; ++op) {
+    if (room(op) < needed) return false;
+  }
+  return true;
 }
 
 uint32_t GapChoices::gap_before(uint32_t tensor, uint32_t op) const {

@@ -28,7 +28,7 @@ class GapChoices {
   int64_t chunks(const Gap& gap) const { return graph_.tensors[gap.tensor].chunk_count; }
   // Chunks that are free during the op. Negative: what is on the device does not fit.
   int64_t room(uint32_t op) const { return room_[op % ops_]; }
-  int64_t least_room(const Gap& gap) const;
+  bool has_room(const Gap& gap) const;                      // for its tensor to stay
   uint32_t gap_before(uint32_t tensor, uint32_t op) const;  // the one that ends with this use; kNone: none
 
   void set_away(uint32_t gap, bool away);

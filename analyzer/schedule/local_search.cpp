@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/schedule/gap_choices.h"
 #include "analyzer/schedule/tiers.h"
 
@@ -21,7 +22,7 @@ constexpr uint64_t kNever = ~uint64_t{0};
 class Search {
  public:
   Search(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity)
-      : graph_(graph), machine_(machine), capacity_(capacity), now_(graph, schedule, capacity) {
+      : graph_(graph), machine_(machine), player_(graph, machine, capacity), now_(graph, schedule, capacity) {
     play(now_.schedule());
   }
 
@@ -46,10 +47,10 @@ class Search {
   // True: it is no slower than the best one, and takes its place.
   bool play(Schedule schedule) {
     if (!assign_tiers(graph_, machine_, schedule).fits) return false;
-    RetimedSchedule retimed = retime(graph_, machine_, schedule, capacity_);
-    if (retimed.iteration_ns == 0 || retimed.iteration_ns > best_.iteration_ns) return false;
-    if (retimed.iteration_ns < best_.iteration_ns) in_vain_ = 0;
-    best_ = std::move(retimed);
+    std::optional<RetimedSchedule> retimed = player_.play(schedule, best_.iteration_ns);
+    if (!retimed || retimed->iteration_ns == 0) return false;
+    if (retimed->iteration_ns < best_.iteration_ns) in_vain_ = 0;
+    best_ = std::move(*retimed);
     return true;
   }
 
@@ -155,13 +156,13 @@ class Search {
     }
     std::sort(away.begin(), away.end());
     for (const auto& [chunks, i] : away) {
-      if (now_.least_room(now_.gaps()[i]) >= -chunks) toggle(i);
+      if (now_.has_room(now_.gaps()[i])) toggle(i);
     }
   }
 
   const TaskGraph& graph_;
   const Machine& machine_;
-  uint64_t capacity_;
+  SchedulePlayer player_;
   std::mt19937_64 random_{1};
   GapChoices now_;
   std::vector<std::pair<uint32_t, bool>> changed_;  // gaps, since the best one
@@ -181,7 +182,8 @@ std::optional<RetimedSchedule> search_stalls(const TaskGraph& graph, const Machi
   if (searches.empty()) return std::nullopt;
   const auto rounds = static_cast<uint32_t>(std::bit_width(searches.size()));
   while (true) {
-    for (const auto& search : searches) search->run(plays / rounds / static_cast<uint32_t>(searches.size()));
+    const uint32_t of_each = plays / rounds / static_cast<uint32_t>(searches.size());
+    in_parallel(searches.size(), [&](size_t i) { searches[i]->run(of_each); });
     std::stable_sort(searches.begin(), searches.end(),
                      [](const auto& a, const auto& b) { return a->time() < b->time(); });
     if (searches.size() == 1 || searches.front()->waits_for_nothing()) return searches.front()->take();

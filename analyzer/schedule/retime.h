@@ -3,6 +3,8 @@
 // out, and the next one begins when its copy starts. Called by policies and the planner, which then place and build.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "analyzer/machine/machine.h"
@@ -23,8 +25,25 @@ struct RetimedSchedule {
   std::vector<Wait> waits;    // of one iteration, by op
 };
 
-// `schedule` lists every stay from its first use to behind its last one and keeps to `capacity` chunks; so does the
-// result.
+class Retimer;
+
+// Plays schedules of one graph, one after the other, in memory that it keeps: a search plays hundreds.
+class SchedulePlayer {
+ public:
+  // Both must outlive the player.
+  SchedulePlayer(const TaskGraph& graph, const Machine& machine, uint64_t capacity);
+  SchedulePlayer(SchedulePlayer&& other) noexcept;
+  ~SchedulePlayer();
+
+  // `schedule` lists every stay from its first use to behind its last one and keeps to `capacity` chunks; so does the
+  // result. nullopt: an iteration takes more than `most_ns`, which is known before everything has been played.
+  std::optional<RetimedSchedule> play(const Schedule& schedule, uint64_t most_ns);
+
+ private:
+  std::unique_ptr<Retimer> retimer_;
+};
+
+// One schedule, however long it takes.
 RetimedSchedule retime(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity);
 
 }  // namespace reprise::analyzer

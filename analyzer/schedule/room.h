@@ -4,46 +4,66 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace reprise::analyzer {
 
 class Room {
  public:
-  explicit Room(std::vector<int64_t> room) {
-    while (size_ < room.size()) size_ *= 2;
+  Room() = default;
+  explicit Room(std::span<const int64_t> room) { assign(room); }
+  // Other room in the same memory.
+  void assign(std::span<const int64_t> room) {
+    size_ = 2;
+    while (size_ < room.size() + 2) size_ *= 2;
     least_.assign(2 * size_, 0);
-    taken_.assign(2 * size_, 0);
-    std::copy(room.begin(), room.end(), least_.begin() + static_cast<std::ptrdiff_t>(size_));
+    taken_.assign(size_, 0);
+    std::copy(room.begin(), room.end(), least_.begin() + static_cast<std::ptrdiff_t>(size_ + 1));
     for (size_t i = size_; i-- > 1;) least_[i] = std::min(least_[2 * i], least_[2 * i + 1]);
   }
-  void take(size_t begin, size_t end, int64_t amount) { take(1, 0, size_, begin, end, amount); }
-  int64_t least(size_t begin, size_t end) const { return least(1, 0, size_, begin, end); }
+  void take(size_t begin, size_t end, int64_t amount) {
+    if (end <= begin) return;
+    const auto of_node = [&](size_t node) {
+      least_[node] -= amount;
+      if (node < size_) taken_[node] += amount;
+    };
+    size_t left = size_ + begin;
+    size_t right = size_ + end + 1;
+    for (; (left ^ right) != 1; left /= 2, right /= 2, update(left), update(right)) {
+      if (left % 2 == 0) of_node(left + 1);
+      if (right % 2 == 1) of_node(right - 1);
+    }
+    while ((left /= 2) != 0) update(left);
+  }
+  int64_t least(size_t begin, size_t end) const {
+    if (end <= begin) return kNoneThere;
+    int64_t of_left = kNoneThere;
+    int64_t of_right = kNoneThere;
+    size_t left = size_ + begin;
+    size_t right = size_ + end + 1;
+    while ((left ^ right) != 1) {
+      if (left % 2 == 0) of_left = std::min(of_left, least_[left + 1]);
+      if (right % 2 == 1) of_right = std::min(of_right, least_[right - 1]);
+      left /= 2;
+      right /= 2;
+      of_left -= taken_[left];
+      of_right -= taken_[right];
+    }
+    int64_t least = std::min(of_left, of_right);
+    while ((left /= 2) != 0) least -= taken_[left];
+    return least;
+  }
 
  private:
-  void take(size_t node, size_t low, size_t high, size_t begin, size_t end, int64_t amount) {
-    if (end <= low || high <= begin) return;
-    if (begin <= low && high <= end) {
-      least_[node] -= amount;
-      taken_[node] += amount;
-      return;
-    }
-    const size_t middle = (low + high) / 2;
-    take(2 * node, low, middle, begin, end, amount);
-    take(2 * node + 1, middle, high, begin, end, amount);
-    least_[node] = std::min(least_[2 * node], least_[2 * node + 1]) - taken_[node];
-  }
-  int64_t least(size_t node, size_t low, size_t high, size_t begin, size_t end) const {
-    if (end <= low || high <= begin) return INT64_MAX / 2;
-    if (begin <= low && high <= end) return least_[node];
-    const size_t middle = (low + high) / 2;
-    return std::min(least(2 * node, low, middle, begin, end), least(2 * node + 1, middle, high, begin, end)) -
-           taken_[node];
-  }
+  static constexpr int64_t kNoneThere = INT64_MAX / 2;
 
+  void update(size_t node) { least_[node] = std::min(least_[2 * node], least_[2 * node + 1]) - taken_[node]; }
+
+  // Leaves from size_ on, the first and the last one of no place: a range lies between two leaves.
   size_t size_ = 1;
-  std::vector<int64_t> least_;
-  std::vector<int64_t> taken_;
+  std::vector<int64_t> least_;  // below the node
+  std::vector<int64_t> taken_;  // from all below the node
 };
 
 }  // namespace reprise::analyzer

@@ -203,8 +203,8 @@ void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
 // A plan begins when all calls before are done. One whose thread sleeps may sleep for long, and so may a capture stay
 // open: the plan's turn is later.
 void Dispatcher::activate(LogEntry& entry) noexcept {
-  on_demand_.finish_granted();
-  if (on_demand_.has_program_calls() || shared_.common.captures.load() > 0) {
+  on_demand_.program_calls.finish_granted();
+  if (!on_demand_.program_calls.empty() || shared_.common.captures.load() > 0) {
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   } else {
     on_demand_.look_ahead.stop();
@@ -226,12 +226,12 @@ void Dispatcher::run() noexcept {
       if (!executor_.step()) shared_.command_log.wait_for_work(tail, executor_.idle() ? 0 : kPollInterval);
       continue;
     }
-    on_demand_.serve_program_calls();
+    on_demand_.program_calls.serve();
     // Entries that are not done may lie behind us: calls that program threads make. Some ahead are done: by a plan.
     next_ = std::max(next_, shared_.command_log.head());
     on_demand_.look(next_);
     if (next_ == tail) {
-      const bool is_waiting = on_demand_.has_program_calls() || on_demand_.look_ahead.is_waiting();
+      const bool is_waiting = !on_demand_.program_calls.empty() || on_demand_.look_ahead.is_waiting();
       memory_.lanes.poll();
       shared_.staging.reclaim(memory_.lanes);
       shared_.command_log.wait_for_work(tail, is_waiting ? kPollInterval : 0);

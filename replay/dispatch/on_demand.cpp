@@ -20,7 +20,7 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
     case EntryKind::op:
       if (entry.program_issues) {
         look_ahead.performed(entry);
-        return hold(entry);
+        return program_calls.hold(entry);
       }
       perform_op(entry);
       break;
@@ -69,7 +69,7 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
   set_.clear();
   CUresult result = CUDA_SUCCESS;
   if (*everything) {
-    finish_granted();
+    program_calls.finish_granted();
     memory_.tensors.for_each([&](ResidentTensor& tensor) { set_.push_back(&tensor); });
     memory_.blocks.for_each([&](SlabBlock& block) { set_.push_back(&block); });
     result = pager_.make_all_resident();
@@ -81,7 +81,7 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
         result = memory_.lanes.wait_on(lane, memory_.plan_region_uses);
     }
     // Room must not be made of what a granted call is using.
-    if (!all_there()) finish_granted();
+    if (program_calls.any_granted() && !look_ahead.is_there(set_)) program_calls.finish_granted();
     if (result == CUDA_SUCCESS && !set_.empty()) {
       look_ahead.wait_for(set_);
       result = pager_.make_resident(set_);
@@ -154,7 +154,7 @@ void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
   bool everything = false;
   CUresult result = make_ready(entry, lane, &everything);
   if (auditor.on() && result == CUDA_SUCCESS) {
-    finish_granted();
+    program_calls.finish_granted();
     result = auditor.prepare(entry, set_, everything);
   }
   if (result != CUDA_SUCCESS) {
@@ -180,7 +180,7 @@ CUresult OnDemandExecutor::issue_with_headroom(LogEntry& entry, LaneIndex lane) 
   CUresult result = issue_counted(entry, lane);
   for (uint64_t refusal = 0; result == CUDA_ERROR_OUT_OF_MEMORY; ++refusal) {
     if (shared_.common.captures.load() > 0) break;
-    finish_granted();
+    program_calls.finish_granted();
     if (!give_more(refusal, true)) break;
     result = issue_counted(entry, lane);
   }
@@ -221,7 +221,7 @@ CUresult OnDemandExecutor::issue(LogEntry& entry, LaneIndex lane) noexcept {
   const uint64_t sequence = shared_.common.recording.load(std::memory_order_relaxed) ? entry.command.sequence : 0;
   if (shared_.common.captures.load() > 0 || !examiner.wants(entry, shared_.run_log))
     return issuer_.issue(entry, sequence);
-  finish_granted();
+  program_calls.finish_granted();
   Again again{issuer_, entry, sequence};
   return examiner.examine(entry, memory_, lane, {&Again::launch, &again}, shared_.run_log);
 }
@@ -276,7 +276,7 @@ void OnDemandExecutor::end_handover(const LogEntry& entry) noexcept {
 }
 
 void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
-  finish_granted();
+  program_calls.finish_granted();
   if (entry.ends_handover) return end_handover(entry);
   ResidentTensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
@@ -293,7 +293,7 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
 void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (entry.all_resident) {
-    finish_granted();
+    program_calls.finish_granted();
     result = pager_.make_all_resident();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
     if (result == CUDA_SUCCESS) result = auditor.uncover({}, true);
@@ -329,7 +329,7 @@ void OnDemandExecutor::close_memory() noexcept {
 }
 
 void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
-  finish_granted();
+  program_calls.finish_granted();
   CUresult result = CUDA_SUCCESS;
   switch (entry.errand) {
     case Errand::mark_lanes:

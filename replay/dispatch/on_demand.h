@@ -2,10 +2,10 @@
 // they touch. Correct for any program; what the dispatcher does while no plan is in force. Dispatcher thread only.
 #pragma once
 #include <cstdint>
-#include <list>
 #include <vector>
 
 #include "replay/audit/auditor.h"
+#include "replay/dispatch/program_calls.h"
 #include "replay/examine/examiner.h"
 #include "replay/issue/issuer.h"
 #include "replay/issue/shared.h"
@@ -27,39 +27,20 @@ class OnDemandExecutor {
 
   // Performs one entry and reports it as done; a call that its program thread makes itself is only taken in.
   void perform(LogEntry& entry) noexcept;
-  // Such calls: lets those be made whose turn has come, takes back those that have been made. To be called again and
-  // again while there are any.
-  void serve_program_calls() noexcept;
-  bool has_program_calls() const noexcept { return !program_calls_.empty(); }
-  // Returns when no program thread is in the driver with a call that was granted.
-  void finish_granted() noexcept;
   // Moves ahead of the calls; the entry at `position` is performed next.
   void look(uint64_t position) noexcept {
     if (auditor.on()) return;
     look_ahead.begin(position);
-    look_ahead.step(!any_granted());
+    look_ahead.step(!program_calls.any_granted());
   }
 
   Examiner examiner;
   Auditor auditor;
   LookAhead look_ahead;
+  ProgramCalls program_calls{this};
 
  private:
-  // A call that waits for the device is made by its program thread. It is held back until its stream has nothing left
-  // before it: meanwhile it needs no memory, and the calls of other threads, on which it may depend, go on.
-  struct ProgramCall {
-    LogEntry* entry = nullptr;
-    LaneIndex lane = 0;
-    LaneUse before;  // what its stream had to do when it was called
-    bool granted = false;
-    bool everything = false;
-    std::vector<ResidentTensor*> set;  // resident while it is granted
-  };
-  void hold(LogEntry& entry) noexcept;
-  void grant(ProgramCall& call) noexcept;
-  void finish(ProgramCall& call) noexcept;
-  bool any_granted() const noexcept;
-  bool all_there() const noexcept;
+  friend class ProgramCalls;
   LaneUse record_use(LogEntry& entry, LaneIndex lane, const std::vector<ResidentTensor*>& set,
                      bool everything) noexcept;
 
@@ -89,7 +70,6 @@ class OnDemandExecutor {
   Pager& pager_;
   Issuer& issuer_;
   std::vector<ResidentTensor*> set_;
-  std::list<ProgramCall> program_calls_;
 };
 
 // The tensor of an access, or nullptr when Reprise does not manage what it points to. Small tensors of a plan's region

@@ -3,6 +3,7 @@
 // begin and to leave a plan costs more than an iteration on demand. Caller: the plan follower.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ class KnownPlan {
   void begun() noexcept;
   void ruled(uint64_t iterations) noexcept { ruled_ += iterations; }
   uint64_t iterations() const noexcept { return ruled_; }
+  // The plan of the same loop, by its number, that takes this one's place.
+  std::optional<uint32_t> better;
+
   // Left within its first iteration. `lacked_room`: the device had no room for it. `counts`: it waits longer each time.
   void left_early(bool lacked_room, bool counts) noexcept;
   // ... at call `now` of the program, `call` of the plan's, for this.

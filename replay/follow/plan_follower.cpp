@@ -23,11 +23,18 @@ bool goes_before(const KnownPlan& a, const KnownPlan& b, uint64_t now) noexcept 
   return a.failures() <= b.failures();
 }
 
+// By one that can be used, and has not failed of late.
+bool is_replaced(const std::vector<KnownPlan>& plans, uint32_t plan, const Shared& shared) noexcept {
+  const std::optional<uint32_t> better = plans[plan].better;
+  return better && plans[*better].failures() == 0 && !shared.plan_unusable[*better].load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 using plan::CallKind;
 
-void PlanFollower::use(const PlanIndex* index) noexcept {
+void PlanFollower::use(const PlanIndex* index, std::optional<uint32_t> replaces) noexcept {
+  if (replaces) plans_[*replaces].better = static_cast<uint32_t>(plans_.size());
   plans_.emplace_back(index, repetition_.counter_of(*index), calls_);
   rounds_.plan_added();
 }
@@ -61,7 +68,16 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
     leave_as_dispatcher();
   }
-  if (following_ && is_part_of_another(kind, signature)) diverge(got);
+  bool gave_way = false;
+  if (following_ && matcher_.next() == 0) {
+    if (const std::optional<uint32_t> next = successor(kind, signature); next && next == plans_[current_].better) {
+      gave_way = true;
+      end_plan();
+      repetition_.left_planned_iterations();
+    } else if (next) {
+      diverge(got);
+    }
+  }
   if (following_) {
     step.planned = same(&step);
     if (step.planned) {
@@ -81,6 +97,7 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   ++calls_;
   const uint64_t word = call_word(signature, live_.count(), live_.bytes());
   if (!rounds_.holds_call()) try_to_begin(kind, signature, same, &step);
+  if (gave_way && !step.planned) plans_[current_].better.reset();  // in vain
   rehearse(kind, signature, same);
   if (step.planned) return step;
   const bool repeats = repetition_.add(word, !plans_.empty());
@@ -92,7 +109,7 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
 template <typename Same>
 void PlanFollower::rehearse(CallKind kind, uint64_t signature, Same same) noexcept {
   for (uint32_t i = 0; i < plans_.size(); ++i) {
-    if (following_ && i == current_) continue;
+    if ((following_ && i == current_) || is_replaced(plans_, i, shared_)) continue;
     plans_[i].rehearse(kind, signature, live_, shared_.arena_all, this_call_, same);
   }
 }
@@ -127,6 +144,7 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Same same, Fo
 template <typename Same>
 bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature, Same same,
                                FollowedCall* step) noexcept {
+  if (is_replaced(plans_, plan, shared_)) return false;
   KnownPlan& known = plans_[plan];
   if (!known.first_call_came(kind, signature, live_.count())) return false;
   if (shared_.plan_unusable[plan].load(std::memory_order_relaxed)) return false;
@@ -138,19 +156,22 @@ bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature,
   return same(step);
 }
 
-// The plan's iteration is over, and another one, longer, has been gone through meanwhile, of which it is a part.
-bool PlanFollower::is_part_of_another(CallKind kind, uint64_t signature) noexcept {
-  if (matcher_.next() != 0) return false;
-  for (size_t plan = 0; plan < plans_.size(); ++plan) {
+// The plan's iteration is over: which one goes on from here. A better one of the same loop does, or one of another
+// iteration, longer, that has been gone through meanwhile, of which it is a part.
+std::optional<uint32_t> PlanFollower::successor(CallKind kind, uint64_t signature) noexcept {
+  const auto none = static_cast<uint32_t>(plans_.size());
+  const uint32_t better = matcher_.iteration() == began_iteration_ ? none : plans_[current_].better.value_or(none);
+  for (uint32_t plan = 0; plan < none; ++plan) {
     KnownPlan& other = plans_[plan];
-    if (!other.was_rehearsed(this_call_) || other.calls() <= plans_[current_].calls()) continue;
+    const bool is_longer = other.was_rehearsed(this_call_) && other.calls() > plans_[current_].calls();
+    if (plan != better && (!is_longer || is_replaced(plans_, plan, shared_))) continue;
     const bool usable = !shared_.plan_unusable[plan].load(std::memory_order_relaxed);
     if (usable && other.is_due(this_call_) && other.may_be_first(kind, signature, live_.count()) &&
         cast_.find(&other, live_, shared_.arena.plan, this_call_)) {
-      return true;
+      return plan;
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 bool PlanFollower::has_ruled(uint32_t plan) const noexcept {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,9 @@ class PlanFollower {
 
   // The program does something that no plan can hold (opaque work, a capture): the plan ends here.
   void interrupt(const char* what) noexcept;
-  // One more plan is there: it may begin at the next boundary. Its number is how many there were before.
-  void use(const PlanIndex* index) noexcept;
+  // One more plan is there: it may begin at the next boundary. Its number is how many there were before. `replaces`: a
+  // plan of the same loop, which is left where an iteration ends, and goes on only where the new one does not last.
+  void use(const PlanIndex* index, std::optional<uint32_t> replaces = {}) noexcept;
   const KnownPlan& known(uint32_t plan) const noexcept { return plans_[plan]; }
   // Has it ruled an iteration from start to end, or a plan that was made of the same loop before or after it?
   bool has_ruled(uint32_t plan) const noexcept;
@@ -74,7 +76,7 @@ class PlanFollower {
   void rehearse(plan::CallKind kind, uint64_t signature, Same same) noexcept;
   template <typename Same>
   bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
-  bool is_part_of_another(plan::CallKind kind, uint64_t signature) noexcept;
+  std::optional<uint32_t> successor(plan::CallKind kind, uint64_t signature) noexcept;
   template <typename Same>
   void try_to_begin(plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
   void begin(uint32_t plan) noexcept;

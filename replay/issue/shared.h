@@ -23,8 +23,9 @@
 
 namespace reprise::replay {
 
-// Plans of one session: each is looked at where one may begin, and has its part of the arena.
-inline constexpr uint32_t kMostPlans = 64;
+// Plans of one session: each is looked at where one may begin, and has its part of the arena. Two of a loop: the first
+// one, and the one that takes its place.
+inline constexpr uint32_t kMostPlans = 128;
 
 // Words that one thread leaves for another, off the hot path.
 class Note {
@@ -44,7 +45,7 @@ class Note {
 };
 
 // The program's calls on their way to the dispatcher, and what comes back.
-struct Queue {
+struct CallQueue {
   FairMutex submit_mutex;  // the submission lock
   CommandLog command_log;
   Events events;
@@ -81,7 +82,7 @@ struct PlanBoard {
   std::atomic<bool> facts_failed{false};      // what a plan does by facts cannot be done, or did something else
 };
 
-struct Shared : Queue, ManagedDevice, PlanBoard {
+struct Shared : CallQueue, ManagedDevice, PlanBoard {
   Shared(Common* the_common, Account* the_account, plan::Safety wanted = plan::Safety::trusted) noexcept
       : common(*the_common), account(*the_account), counters(the_account->counters), run_log(the_common->run_log) {
     safety = wanted;

@@ -236,17 +236,18 @@ bool LookAhead::is_due(const std::vector<ResidentTensor*>& set) const noexcept {
   });
 }
 
+bool LookAhead::is_there(const std::vector<ResidentTensor*>& set) const noexcept {
+  return std::all_of(set.begin(), set.end(),
+                     [this](ResidentTensor* tensor) { return memory_.mover_of(*tensor).is_resident(); });
+}
+
 void LookAhead::wait_for(const std::vector<ResidentTensor*>& set) noexcept {
-  const auto there = [&] {
-    return std::all_of(set.begin(), set.end(),
-                       [&](ResidentTensor* tensor) { return memory_.mover_of(*tensor).is_resident(); });
-  };
   if (stopped_ || shared_.common.captures.load() > 0) return;
-  if (there()) return void(++counts_.in_time);
+  if (is_there(set)) return void(++counts_.in_time);
   const uint64_t deadline = RunLogWriter::now_ns() + kPatienceNs;
   for (bool waited = false;; waited = true) {
     step(true);
-    if (there()) return void(++(waited ? counts_.late : counts_.in_time));
+    if (is_there(set)) return void(++(waited ? counts_.late : counts_.in_time));
     if (!is_due(set) || memory_.lanes.fault() != CUDA_SUCCESS || RunLogWriter::now_ns() > deadline) break;
     nanosleep(&kNap, nullptr);
   }

@@ -28,6 +28,8 @@ class LookAhead {
   void step(bool may_leave) noexcept;
   // Before the set of the op that is performed next is made resident: waits for those of it that are on their way.
   void wait_for(const std::vector<ResidentTensor*>& set) noexcept;
+  // Is all of it resident?
+  bool is_there(const std::vector<ResidentTensor*>& set) const noexcept;
   // The entry was performed, or is in the hands of its program thread.
   void performed(const LogEntry& entry) noexcept;
   // Calls are performed by a plan, or tensors moved by others: nothing is on its way any more, and what is planned is

@@ -43,6 +43,7 @@ uint64_t alive_at_start(const plan::Plan& plan) noexcept {
 bool is_known(const Shared& shared, const PlanFollower& follower, uint32_t plans, const plan::Plan& plan) noexcept {
   uint32_t of_its_calls = 0;
   for (uint32_t i = 0; i < plans; ++i) {
+    if (follower.known(i).better) continue;
     const plan::Plan& known = follower.known(i).plan();
     if (calls_of(known) != calls_of(plan) || alive_at_start(known) != alive_at_start(plan)) continue;
     const bool of_use = !follower.known(i).never_lasts() && !shared.plan_unusable[i].load(std::memory_order_relaxed);
@@ -358,7 +359,9 @@ void PlanSession::ask() noexcept {
   request.least_calls = follower_.rounds().holding() ? detector.period() - detector.period() / 8 : 0;
   request.least_share = questions_.least_share(has_plans(), follower_.calls_seen());
   request.best_start = questions_.best_start(has_plans());
+  request.first = !config_.wait_for_plan;
   request.limit_seconds = config_.plan_limit;
+  asked_.plan.reset();
   asked_.plan_path = request.plan;
   recorder_->info("memory.held_bytes", outside);
   recorder_->info("memory.peak_bytes", shared_.account.peak_of_program());
@@ -368,26 +371,35 @@ void PlanSession::ask() noexcept {
 }
 
 void PlanSession::take_plan(uint64_t sequence) noexcept {
-  const PlanIndex* const index = planner_.answer().plan_index;
+  const PlannerAnswer& answer = planner_.answer();
+  const PlanIndex* const index = answer.plan_index;
+  const bool is_better = answer.is_better;  // of the loop that has a plan since a moment
+  const uint64_t recording_ns = answer.recording_ns, planner_ns = answer.planner_ns;
   planner_.reset();
-  if (is_known(shared_, follower_, plan_count_, index->plan)) {
+  if (is_better && (!asked_.plan || plan_count_ == kMostPlans)) return;
+  if (!is_better && is_known(shared_, follower_, plan_count_, index->plan)) {
     say<Cause::loop_has_plan>();
     return no_plan_of_it();
   }
   write_plan(shared_.run_log, *index,
-             {plan_count_, asked_.plan_path, planner_.answer().recording_ns, planner_.answer().planner_ns});
+             {plan_count_, asked_.plan_path, recording_ns, planner_ns, is_better ? asked_.plan : std::nullopt});
   if (shared_.safety == plan::Safety::audited && !told_audited_ && has_no_audited(*index)) {
     warn_of_nothing_audited();
     told_audited_ = true;
   }
   if (!index->repeats.empty()) identify_kernels();
+  if (is_better) {
+    shared_.plans[plan_count_++].store(index, std::memory_order_release);
+    return follower_.use(index, asked_.plan);
+  }
+  asked_.plan = plan_count_;
   shared_.plans[plan_count_++].store(index, std::memory_order_release);
   ++plans_taken_;
   questions_.answered_plan();
   why_.plan_taken();
   shared_.counters.least_budget_bytes.store(0);
   follower_.use(index);
-  if (config_.plan != nullptr || plan_count_ == kMostPlans) return stop(false);
+  if (config_.plan != nullptr || plan_count_ + 1 >= kMostPlans) return stop(false);
   // What the program does besides counts from when this plan has ended; should it never begin, from now on.
   recording_.begin_stretch(&follower_, sequence, 2 * index->plan.calls.size());
   recording_.begin_anew_when_resumed();

@@ -13,6 +13,7 @@
 // Whether a plan is followed is the follower's (plan_follower.h), whether none begins for a while that of its rounds.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "preload/base/config.h"
@@ -88,7 +89,8 @@ class PlanSession {
     uint64_t with_room = 0;
     uint64_t at_ns = 0;
     std::string plan_path;
-  } asked_;  // the planner, last
+    std::optional<uint32_t> plan;  // that it has led to
+  } asked_;                        // the planner, last
 };
 
 }  // namespace reprise::replay

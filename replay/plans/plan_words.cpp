@@ -43,6 +43,7 @@ void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& take
       .add(run_log::plan::audited_launches, audited)
       .add(run_log::plan::aliased_tensors,
            static_cast<uint64_t>(std::count(index.aliased.begin(), index.aliased.end(), true)));
+  if (taken.replaces) line.add(run_log::plan::replaces, uint64_t{*taken.replaces});
   log.write(line);
   say<Cause::plan_made>(taken.number + 1, calls, plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes,
                         plan.offload_bytes, plan.reload_bytes, plan.predicted_ns);

@@ -2,6 +2,7 @@
 // PlanSession.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "preload/base/config.h"
@@ -15,6 +16,7 @@ struct PlanTaken {
   std::string path;  // "" if nobody else finds it
   uint64_t recording_ns = 0;
   uint64_t planner_ns = 0;
+  std::optional<uint32_t> replaces = {};  // the plan of the same loop that was there first
 };
 void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& taken) noexcept;
 

@@ -177,6 +177,38 @@ class AnswerFile {
   int memory_ = -1;
 };
 
+std::vector<std::string> words_for(const PlanRequest& request, plan::Safety safety, const AnswerFile& plan,
+                                   const AnswerFile& status) {
+  std::vector<std::string> words = {request.planner,
+                                    "plan",
+                                    request.trace,
+                                    "--budget",
+                                    std::to_string(request.budget_bytes),
+                                    "--policy",
+                                    request.policy,
+                                    "--safety",
+                                    plan::name_of(safety),
+                                    "--from",
+                                    std::to_string(request.from_call),
+                                    "--calls",
+                                    std::to_string(request.least_calls),
+                                    "--share",
+                                    std::to_string(request.least_share),
+                                    "-o",
+                                    plan.path(),
+                                    "--quiet",
+                                    "--status",
+                                    status.path()};
+  if (request.best_start) words.emplace_back("--best-start");
+  // The variable that names the folder is hidden from the child.
+  if (request.facts.empty()) {
+    words.emplace_back("--no-facts");
+  } else {
+    words.insert(words.end(), {"--facts", request.facts});
+  }
+  return words;
+}
+
 std::string why_no_answer(int code, int unread) {
   if (code == kKilled) return phrase<Cause::planner_killed>();
   return unread == 0 || unread == ENOENT ? phrase<Cause::planner_failed>()
@@ -235,6 +267,34 @@ void take(Result<plan::Plan> plan, const PlanPlace& place, plan::Safety safety, 
   conclude(to, PlanState::impossible);
 }
 
+// The same question, about what was recorded before call `until`, however long it takes: the program goes on by the
+// first answer.
+void search_on(const PlanRequest& request, uint64_t until, const PlanPlace& place, plan::Safety safety,
+               PlannerAnswer* to) noexcept {
+  const AnswerFile plan_file(request.plan);
+  const AnswerFile status_file{std::string()};
+  Result<plan::Plan> plan = Status{StatusCode::internal, ""};
+  const uint64_t started_ns = RunLogWriter::now_ns();
+  if (!plan_file.path().empty() && !status_file.path().empty()) {
+    std::vector<std::string> arguments = words_for(request, safety, plan_file, status_file);
+    arguments.insert(arguments.end(), {"--until", std::to_string(until), "--nice"});
+    const int status = run_unseen(arguments, request.limit_seconds);
+    if (status == 0) plan = read_unnamed(plan_file.path());
+  }
+  PlanState state = PlanState::none;
+  while ((state = to->state.load(std::memory_order_acquire)) != PlanState::running) to->state.wait(state);
+  to->searches_on = false;
+  to->is_better = true;
+  to->recording_ns = 0;
+  to->planner_ns = RunLogWriter::now_ns() - started_ns;
+  const PlanIndex* const first = to->plan_index;
+  if (first == nullptr || !plan.ok() || plan.value().predicted_ns >= first->plan.predicted_ns) {
+    return conclude(to, PlanState::none);
+  }
+  const Zone& before = first->ranges;
+  take(std::move(plan), {place.zone, before.base + before.bytes - place.zone.base, place.chunk_bytes}, safety, to);
+}
+
 void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place, plan::Safety safety,
          PlannerAnswer* to) noexcept {
   // As long as the planner may take: on a full machine the recording's own thread may stand still for many seconds.
@@ -258,45 +318,24 @@ void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place,
     conclude(to, PlanState::impossible);
     return;
   }
-  std::vector<std::string> arguments = {request.planner,
-                                        "plan",
-                                        request.trace,
-                                        "--budget",
-                                        std::to_string(request.budget_bytes),
-                                        "--policy",
-                                        request.policy,
-                                        "--safety",
-                                        plan::name_of(safety),
-                                        "--from",
-                                        std::to_string(request.from_call),
-                                        "--calls",
-                                        std::to_string(request.least_calls),
-                                        "--share",
-                                        std::to_string(request.least_share),
-                                        "-o",
-                                        plan_file.path(),
-                                        "--quiet",
-                                        "--status",
-                                        status_file.path()};
-  if (request.best_start) arguments.emplace_back("--best-start");
-  // The variable that names the folder is hidden from the child.
-  if (request.facts.empty()) {
-    arguments.emplace_back("--no-facts");
-  } else {
-    arguments.insert(arguments.end(), {"--facts", request.facts});
-  }
+  std::vector<std::string> arguments = words_for(request, safety, plan_file, status_file);
+  if (request.first) arguments.emplace_back("--first");
   const uint64_t started_ns = RunLogWriter::now_ns();
   const int status = run_unseen(arguments, request.limit_seconds);
   to->recording_ns = started_ns - asked_ns;
   to->planner_ns = RunLogWriter::now_ns() - started_ns;
   int unread = 0;
   const std::string line = first_line(status_file.path(), &unread);
-  to->is_part = to->is_early = false;
+  to->is_better = to->is_part = to->is_early = false;
+  to->searches_on = status == 0 && text_of(line, "status") == "first";
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
     to->message = phrase<Cause::everything_fits>();
     conclude(to, PlanState::not_yet);
   } else if (status == 0) {
-    take(read_unnamed(plan_file.path()), place, safety, to);
+    Result<plan::Plan> plan = read_unnamed(plan_file.path());
+    const bool searches_on = to->searches_on = to->searches_on && plan.ok();
+    take(std::move(plan), place, safety, to);
+    if (searches_on) search_on(request, number_of(line, "until"), place, safety, to);
   } else {
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;

@@ -23,6 +23,7 @@ struct PlanRequest {
   uint64_t least_calls = 0;    // of the iteration
   uint32_t least_share = 0;    // of the recorded device time that it has to cover, in %
   bool best_start = false;     // it has to begin where least is alive
+  bool first = false;          // where planning takes a while, there is a first answer at once, and a better one later
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
 };
 
@@ -40,6 +41,8 @@ struct PlannerAnswer {
   std::atomic<PlanState> state{PlanState::none};
   const PlanIndex* plan_index = nullptr;  // after `ready`: the plan, owned by the process for good
   std::string message;                    // after `not_yet` or `impossible`: why, as one line
+  bool is_better = false;                 // after `ready`: it is of the same loop as the one before, and better
+  bool searches_on = false;               // ... and the planner is at work on a better one
   bool is_part = false;   // after `not_yet`: there is an iteration, and it covers less than was asked for
   bool is_early = false;  // ... of one that could not begin at its best place yet
   // How long it took: until the recording was written, and the planner's process.
@@ -63,8 +66,11 @@ class PlannerProcess {
   void wait() const noexcept { answer_->state.wait(PlanState::running, std::memory_order_acquire); }
   // While it is not `running`.
   const PlannerAnswer& answer() const noexcept { return *answer_; }
-  // The answer has been read; ask() may be called again.
-  void reset() noexcept { answer_->state.store(PlanState::none, std::memory_order_release); }
+  // The answer has been read. ask() may be called again, unless the planner is `running` for a better one.
+  void reset() noexcept {
+    answer_->state.store(answer_->searches_on ? PlanState::running : PlanState::none, std::memory_order_release);
+    answer_->state.notify_all();
+  }
 
  private:
   const plan::Safety safety_;

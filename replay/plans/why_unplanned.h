@@ -44,7 +44,7 @@ class WhyUnplanned {
   std::string how_to_give_it_room() const noexcept;
 
   Shared& shared_;
-  struct Said {
+  struct Reasons {
     std::string on_demand;  // as the run log says
     std::string too_little;
     std::string not_yet;         // what the planner lacked when it was asked last

@@ -1,6 +1,7 @@
 // `reprise plan`: from a trace and a budget to a plan. The preloaded library runs it as a child process, too, and reads
 // the answer from the file of --status.
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analyzer/iteration/stretch.h"
 #include "analyzer/planner/elsewhere.h"
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
@@ -42,15 +44,23 @@ struct PlanArguments {
   std::string machine;
   std::string status;
   std::string facts;
-  uint64_t from = 0;
-  uint64_t calls = 0;
-  std::optional<double> share;
-  bool best_start = false;
+  // What the preloaded library asks for.
+  struct Asked {
+    uint64_t from = 0;
+    std::optional<uint64_t> until;
+    uint64_t calls = 0;
+    std::optional<double> share;
+    bool best_start = false;
+    bool first = false;
+    bool nice = false;
+  } asked;
   bool quiet = false;
   bool explain = false;
   bool no_recompute = false;
   bool no_facts = false;
 };
+
+constexpr int kNice = 10;
 
 const char* status_word(StatusCode code) {
   switch (code) {
@@ -65,13 +75,17 @@ const char* status_word(StatusCode code) {
   }
 }
 
-// One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, early: not for --best-start,
-// infeasible, error), message, minimum_bytes (0: not known), minimum_because.
+// One line of JSON: status (ok, first: of --first, where a better plan takes a while, fits: without a plan,
+// no_iteration, part: below --share, early: not for --best-start, infeasible, error), message, minimum_bytes (0: not
+// known), minimum_because, until (--until for the same recording).
 Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes,
-                    const std::string& because) {
+                    const std::string& because, uint64_t until) {
   if (path.empty()) return {};
-  const nlohmann::ordered_json line = {
-      {"status", word}, {"message", message}, {"minimum_bytes", minimum_bytes}, {"minimum_because", because}};
+  const nlohmann::ordered_json line = {{"status", word},
+                                       {"message", message},
+                                       {"minimum_bytes", minimum_bytes},
+                                       {"minimum_because", because},
+                                       {"until", until}};
   return write_file(path, line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
@@ -81,6 +95,7 @@ class Planning {
   explicit Planning(const PlanArguments& arguments) : arguments_(arguments), progress_(!arguments.quiet) {}
 
   int run() {
+    if (arguments_.asked.nice) setpriority(PRIO_PROCESS, 0, kNice);
     Outputs outputs;
     outputs.reads(arguments_.trace).reads(arguments_.machine);
     if (arguments_.output.empty()) outputs.chooses(output_path());
@@ -88,13 +103,11 @@ class Planning {
     if (Status status = outputs.check(); !status.ok()) return fail(status);
     const Status made = make();
     progress_.clear();
-    const char* word = needless_   ? "fits"
-                       : is_part_  ? "part"
-                       : is_early_ ? "early"
-                       : searched_ ? status_word(made.code())
-                       : made.ok() ? "ok"
-                                   : "error";
-    const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_, minimum_because_);
+    const char* word = outcome_ != nullptr ? outcome_
+                       : searched_         ? status_word(made.code())
+                       : made.ok()         ? "ok"
+                                           : "error";
+    const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_, minimum_because_, until_);
     if (!made.ok()) return fail(made);
     return told.ok() ? 0 : fail(told);
   }
@@ -115,9 +128,11 @@ class Planning {
     if (!trace.ok()) return trace.status();
     const CutShort cut = cut_short(arguments_.trace, trace.value());
     if (cut.unreadable) return {trace.value().tail.code(), cut.line + "; record again"};
-    options.from_call = arguments_.from;
-    options.least_calls = arguments_.calls;
-    if (arguments_.share && arguments_.calls == 0) options.least_calls = 1;  // who says how much it has to be knows it
+    if (arguments_.asked.until) trace = analyzer::stretch_until(std::move(trace.value()), *arguments_.asked.until);
+    options.from_call = arguments_.asked.from;
+    options.least_calls = arguments_.asked.calls;
+    if (arguments_.asked.share && arguments_.asked.calls == 0)
+      options.least_calls = 1;  // who says how much it has to be knows it
     // With --status it is the preloaded library that asks, while the program goes on.
     if (arguments_.status.empty()) cut_ = cut;
     Status made = plan_trace(trace.value(), options, output);
@@ -128,6 +143,7 @@ class Planning {
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
     searched_ = true;
     trace_ = &trace;
+    for (const trace::Event& event : trace.events) until_ = std::max(until_, trace::sequence_of(event) + 1);
     went_on_ = !trace.pauses.empty();
     const auto device = trace.info.find("device.name");
     simulated_ = device != trace.info.end() && device->second == sim::kDeviceName;
@@ -169,7 +185,13 @@ class Planning {
     }
     progress_.step("planning");
     analyzer::PlanSummary summary;
-    Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
+    const bool long_search = workload.value().graph.op_count >= analyzer::kFirstPlanOps;
+    Result<plan::Plan> plan = Status{StatusCode::internal, ""};
+    if (arguments_.asked.first && long_search && analyzer::searches(options.policy)) {
+      plan = analyzer::make_first_plan(workload.value(), options, &summary);
+      if (plan.ok()) outcome_ = "first";
+    }
+    if (!plan.ok()) plan = analyzer::make_plan(workload.value(), options, &summary);
     if (!plan.ok()) return named(plan.status());
     progress_.step("writing the plan");
     std::string name = output;
@@ -197,19 +219,19 @@ class Planning {
 
   // What is most of the program may not have repeated yet, or not from its best place on.
   Status check_iteration(const analyzer::Iteration& iteration) {
-    const double share = arguments_.share.value_or(0);
+    const double share = arguments_.asked.share.value_or(0);
     if (share > 0 && iteration.call_count == 1) {  // with all that it needs there, always
-      is_part_ = true;
+      outcome_ = "part";
       return named({StatusCode::not_found, "what repeats is one call, in which nothing can move"});
     }
     if (100 * iteration.coverage < share) {
-      is_part_ = true;
+      outcome_ = "part";
       return named({StatusCode::not_found,
                     fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
                                 iteration.call_count, analyzer::covered(iteration))});
     }
-    if (!arguments_.best_start || !iteration.early) return {};
-    is_early_ = true;
+    if (!arguments_.asked.best_start || !iteration.early) return {};
+    outcome_ = "early";
     return named({StatusCode::not_found,
                   fmt::format("what repeats, {} calls, has not come often enough to begin where least is alive",
                               iteration.call_count)});
@@ -220,7 +242,7 @@ class Planning {
     return analyzer::share_of_peak(workload, options.budget_fraction);
   }
   Status tell_needless(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
-    needless_ = true;
+    outcome_ = "fits";
     progress_.clear();
     if (arguments_.quiet) return {};
     if (workload.peak_bytes == 0) {
@@ -347,13 +369,12 @@ class Planning {
   CutShort cut_;
   const trace::Trace* trace_ = nullptr;  // that is planned; of a task graph there is none
   bool searched_ = false;                // the trace was read: what is not found from here on is an iteration
-  bool is_part_ = false;                 // what repeats is too little of the program
-  bool is_early_ = false;                // ... or begins where much is alive, so far
-  bool needless_ = false;                // nothing has to move, and there is no plan
+  const char* outcome_ = nullptr;        // that the status has, where no code says it
   bool went_on_ = false;                 // the recording did, behind the plan that its run made
   uint64_t device_bytes_ = 0;            // of the device that was recorded; 0: not known, or planned for another one
   uint64_t room_bytes_ = 0;              // ... of it, what a program gets that is alone
   bool simulated_ = false;               // recorded on the simulated device, as the plan will be replayed
+  uint64_t until_ = 0;                   // what was read was called before
   uint64_t minimum_bytes_ = 0;
   std::string minimum_because_;
 };
@@ -367,15 +388,20 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
       ->required();
   app.add_option("-o,--output", arguments->output,
                  "The plan to write (default: beside the trace, a.plan or a-2.plan and so on where there is one)");
-  app.add_option("--from", arguments->from, "Only of what was called from this call number on");
-  app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls, however little they cover");
+  app.add_option("--from", arguments->asked.from, "Only of what was called from this call number on");
+  app.add_option("--until", arguments->asked.until, "Only of what was called before this call number");
+  app.add_option("--calls", arguments->asked.calls,
+                 "Only iterations of at least this many calls, however little they cover");
   app.add_option(
-      "--share", arguments->share,
+      "--share", arguments->asked.share,
       "Only an iteration that covers at least this much of the recorded device time, in % (default: 2, and of "
       "more than one call; 0: whatever repeats)");
   app.add_flag(
-      "--best-start", arguments->best_start,
+      "--best-start", arguments->asked.best_start,
       "Only an iteration that begins where least is alive, not one that could do so once it is recorded again");
+  app.add_flag("--first", arguments->asked.first,
+               "Plan at once where auto or reprise take a while: what they find later is better");
+  app.add_flag("--nice", arguments->asked.nice, "Let other programs have the processors first");
   name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",
               analyzer::known_policies());
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default), audited or trusted")

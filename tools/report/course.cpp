@@ -361,11 +361,11 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
 }
 
 void say_examined(const Inputs& inputs, Sentences& say) {
-  if (inputs.log == nullptr || inputs.log->examined_ns == 0) return;
+  if (inputs.log == nullptr || inputs.log->examined.ns == 0) return;
   const RunLog& log = *inputs.log;
   say.note(fmt::format(
       "{} were launched again to find out what they do, {} in all, which took {}. `reprise facts` shows it.",
-      plural(log.examined_names.size(), "kernel"), times(log.examined_launches), format_duration(log.examined_ns)));
+      plural(log.examined.names.size(), "kernel"), times(log.examined.launches), format_duration(log.examined.ns)));
 }
 
 void say_divergences(const Inputs& inputs, Sentences& say) {

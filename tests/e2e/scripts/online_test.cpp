@@ -31,6 +31,43 @@ TEST(OnlineTest, ARunPlansItselfAndGivesTheSameBytes) {
   EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.err << managed.run_log.substr(0, 3000);
 }
 
+// What the planner answers to --first is in force until it has searched on, or never if the program is slow. The
+// program stands still while it works.
+TEST(OnlineTest, ABetterPlanTakesTheFirstOnesPlace) {
+  const std::string planner = scratch_file("planner");
+  std::ofstream(planner) << "#!/bin/sh\nreprise=" << REPRISE_TEST_PLANNER << R"(
+for word; do [ "$last" = --status ] && status=$word; last=$word; done
+program=${status#/proc/}; program=${program%%/*}
+[ "${*%--nice*}" = "$*" ] || sleep 0.5
+kill -STOP $program
+case "$*" in
+*--first*)
+  $reprise $(echo "$*" | sed 's/--policy auto/--policy uvm/'); code=$?
+  [ $code = 0 ] && echo '{"status":"first","until":99999999}' > "$status" ;;
+*)
+  $reprise "$@"; code=$? ;;
+esac
+kill -CONT $program
+exit $code
+)";
+  std::filesystem::permissions(planner, std::filesystem::perms::owner_all);
+  const std::string script = slow_training().script(400);
+  const Outcome plain = run_plain(Training{}.script(400));
+  const Outcome managed = run_managed(script, std::to_string(30 * kChunk), {{"REPRISE_PLANNER", planner}});
+  EXPECT_EQ(managed.output, plain.output) << managed.err;
+  const auto plans = lines_of_kind(managed.run_log, "plan");
+  ASSERT_EQ(plans.size(), 2u) << managed.err << managed.run_log.substr(0, 3000);
+  EXPECT_FALSE(has(plans[0], "replaces"));
+  EXPECT_TRUE(has(plans[1], "\"replaces\":0"));
+  EXPECT_LT(number_in(plans[1], "predicted_ns"), number_in(plans[0], "predicted_ns"));
+  const auto activations = lines_of_kind(managed.run_log, "activate");
+  ASSERT_FALSE(activations.empty()) << managed.run_log.substr(0, 3000);
+  EXPECT_LE(activations.size(), 2u);
+  EXPECT_EQ(number_in(activations.back(), "plan"), 1u);
+  EXPECT_TRUE(lines_of_kind(managed.run_log, "divergence").empty());
+  EXPECT_EQ(at_end(managed, "plans"), 1u) << "of one loop";
+}
+
 TEST(OnlineTest, APercentageIsPlannedFor) {
   const std::string script = slow_training().script(150);
   const Outcome plain = run_plain(script);

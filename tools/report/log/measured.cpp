@@ -48,10 +48,11 @@ const RunIteration* planned_iteration(const RunLog& log, uint64_t index) {
 
 uint64_t median_of_first_plan(const RunLog& log) {
   std::vector<uint64_t> times;
+  std::vector<uint64_t> before;  // by what it replaced
   for (const RunIteration& one : log.iterations) {
-    if (one.planned && one.plan == 0 && one.wall_ns > 0) times.push_back(one.wall_ns);
+    if (one.planned && one.plan == 0 && one.wall_ns > 0) (one.of_shown ? times : before).push_back(one.wall_ns);
   }
-  return trace::median(std::move(times));
+  return trace::median(std::move(times.empty() ? before : times));
 }
 
 std::optional<uint64_t> measured_iteration(const RunLog& log) {

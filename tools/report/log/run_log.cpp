@@ -54,11 +54,24 @@ void read_start(const json& line, RunLog& log) {
 
 void read_not_managed(const json& line, RunLog& log) { log.not_managed = value_of(line, run_log::not_managed::reason); }
 
+// A plan that replaces another one is told as the same one.
+uint64_t shown_number(const RunLog& log, uint64_t number) {
+  return number < log.plans.numbers.size() ? log.plans.numbers[number] : number;
+}
+
 void read_plan_line(const json& line, RunLog& log) {
-  log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
-  if (++log.plan_count > 1) return;
+  const uint64_t number = log.plans.numbers.size();
+  const bool replaces = line.contains(run_log::plan::replaces.name);
+  log.plans.numbers.push_back(replaces ? shown_number(log, value_of(line, run_log::plan::replaces)) : log.plan_count);
+  if (!replaces) {
+    log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
+    ++log.plan_count;
+  }
+  if (log.plans.numbers.back() != 0) return;
+  log.plans.shown = number;
+  log.activities.clear();  // of the one before it
   log.plan_calls = value_of(line, run_log::plan::calls);
-  log.plan_at_ns = value_of(line, run_log::every::at_ns);
+  if (!replaces) log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
   log.policy = value_of(line, run_log::plan::policy);
   log.plan_budget_bytes = value_of(line, run_log::plan::budget_bytes);
@@ -70,16 +83,17 @@ void read_plan_line(const json& line, RunLog& log) {
 }
 
 void read_examine(const json& line, RunLog& log) {
-  log.examined_ns += value_of(line, run_log::examine::ns);
+  log.examined.ns += value_of(line, run_log::examine::ns);
   if (!tools::says(value_of(line, run_log::examine::outcome), run_log::examine::examined)) return;
-  ++log.examined_launches;
-  log.examined_names.insert(value_of(line, run_log::examine::kernel));
+  ++log.examined.launches;
+  log.examined.names.insert(value_of(line, run_log::examine::kernel));
 }
 
 void read_on_demand(const json& line, RunLog& log) {
   RunReason& reason = log.reasons.emplace_back();
   read_keys(line, run_log::on_demand::line, reason);
   reason.reason = demangle_words(reason.reason);
+  if (reason.plan) reason.plan = shown_number(log, *reason.plan);
 }
 
 void read_room(const json& line, RunLog& log) {
@@ -108,7 +122,7 @@ void read_activate(const json& line, RunLog& log) {
   const uint64_t iteration = value_of(line, run_log::activate::iteration);
   const bool left = !log.divergences.empty() && log.divergences.back().iteration == iteration;
   log.in_force_at_end = !left;
-  log.last_in_force = value_of(line, run_log::activate::plan);
+  log.last_in_force = shown_number(log, value_of(line, run_log::activate::plan));
   if (left) log.divergences.back().plan = log.last_in_force;
   if (++log.activation_count == 1) {
     log.first_activation = iteration;
@@ -123,6 +137,9 @@ void read_iteration(const json& line, RunLog& log) {
   RunIteration& it = log.iterations.emplace_back();
   read_keys(line, run_log::iteration::line, it);
   it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
+  const uint64_t number = value_of(line, run_log::iteration::plan);
+  it.plan = shown_number(log, number);
+  it.of_shown = number == log.plans.shown;
   it.end_ns = value_of(line, run_log::every::at_ns);
   it.counted = it.planned || line.contains(run_log::iteration::offload_bytes.name);
 }
@@ -149,7 +166,7 @@ void read_memory(const json& line, RunLog& log) { read_keys(line, run_log::memor
 
 // The report shows one plan, the first.
 void read_activity(const json& line, RunLog& log) {
-  if (value_of(line, run_log::activity::plan) != 0) return;
+  if (value_of(line, run_log::activity::plan) != log.plans.shown) return;
   read_keys(line, run_log::activity::line, log.activities.emplace_back());
 }
 

@@ -16,8 +16,9 @@ namespace reprise::report {
 struct RunIteration {
   uint64_t index = 0;
   bool planned = false;
-  uint64_t plan = 0;    // which one
-  uint64_t end_ns = 0;  // CLOCK_MONOTONIC; 0: not said
+  uint64_t plan = 0;      // which one
+  bool of_shown = false;  // ... and it is the one that is shown, not one that it replaced
+  uint64_t end_ns = 0;    // CLOCK_MONOTONIC; 0: not said
   uint64_t wall_ns = 0;
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;
@@ -102,6 +103,19 @@ struct RunUnmanaged {
   uint64_t bytes = 0;
 };
 
+// What "plan" lines say of each other. A plan that replaces another one, of the same loop, is told as the same one.
+struct RunPlans {
+  std::vector<uint64_t> numbers;  // by line
+  uint64_t shown = 0;             // the line of the first one, or of what has replaced it
+};
+
+// To find out what kernels do.
+struct RunExamined {
+  uint64_t launches = 0;
+  std::set<std::string> names;  // of kernels
+  uint64_t ns = 0;
+};
+
 struct RunLog {
   std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
   std::string program;                     // of several, the one that which_program() names
@@ -131,19 +145,18 @@ struct RunLog {
   uint64_t plan_predicted_ns = 0;
   uint64_t plan_offload_bytes = 0;
   uint64_t plan_reload_bytes = 0;
+  RunPlans plans;
   std::vector<std::string> iteration_hashes;  // of the plans, by number
-  uint64_t plan_count = 0;                    // "plan" lines
+  uint64_t plan_count = 0;                    // without those that replace others
   uint64_t plan_calls = 0;                    // of the program in an iteration of the first plan; 0: not said
   uint64_t activation_count = 0;
   uint64_t activation_vmm_calls = 0;
-  uint64_t first_activation = 0;         // the iteration from which on the plan was in force
-  uint64_t plan_at_ns = 0;               // when the first plan was ready; 0: not said
-  uint64_t activation_at_ns = 0;         // when it first came in force
-  bool in_force_at_end = false;          // no divergence after the last activation
-  uint64_t last_in_force = 0;            // the plan that came in force last
-  uint64_t examined_launches = 0;        // to find out what kernels do
-  std::set<std::string> examined_names;  // of kernels
-  uint64_t examined_ns = 0;
+  uint64_t first_activation = 0;  // the iteration from which on the plan was in force
+  uint64_t plan_at_ns = 0;        // when the first plan was ready; 0: not said
+  uint64_t activation_at_ns = 0;  // when it first came in force
+  bool in_force_at_end = false;   // no divergence after the last activation
+  uint64_t last_in_force = 0;     // the plan that came in force last
+  RunExamined examined;
   std::vector<RunIteration> iterations;
   std::vector<RunDivergence> divergences;
   std::vector<RunMemory> memory;

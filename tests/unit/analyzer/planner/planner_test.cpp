@@ -251,5 +251,44 @@ TEST(Planner, SamePlanForTheSameTrace) {
   EXPECT_EQ(plan::serialize(a.value()), plan::serialize(b.value()));
 }
 
+// Forward and backward through layers: each keeps an activation, and has a weight.
+testing::TraceBuilder many_layers(size_t layers) {
+  testing::TraceBuilder program;
+  std::vector<uint64_t> weights;
+  for (size_t i = 0; i < layers; ++i) weights.push_back(program.allocate(testing::kChunk * (1 + i % 3)));
+  for (int step = 0; step < 4; ++step) {
+    std::vector<uint64_t> kept;
+    for (size_t i = 0; i < layers; ++i) {
+      kept.push_back(program.allocate(testing::kChunk * 2));
+      program.launch("forward", {testing::reads(weights[i]), testing::writes(kept[i])}, 200'000);
+    }
+    for (size_t i = layers; i-- > 0;) {
+      program.launch("backward", {testing::reads(kept[i]), testing::updates(weights[i])}, 400'000);
+      program.free(kept[i]);
+    }
+  }
+  return program;
+}
+
+TEST(Planner, TheFirstPlanIsThereAtOnceAndTheOtherOneIsBetter) {
+  testing::TraceBuilder program = many_layers(kFirstPlanOps / 2);
+  PlanOptions options;
+  options.budget_fraction = 0.6;
+  const Result<Workload> workload = make_workload(program.trace(), options);
+  ASSERT_TRUE(workload.ok()) << workload.status().message();
+  ASSERT_GE(workload.value().graph.op_count, kFirstPlanOps);
+  PlanSummary first_summary;
+  const Result<plan::Plan> first = make_first_plan(workload.value(), options, &first_summary);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_TRUE(verify(first.value()).ok());
+  EXPECT_LE(first_summary.candidates, 20u);
+  EXPECT_EQ(plan::serialize(first.value()), plan::serialize(make_first_plan(workload.value(), options).value()));
+  const Result<plan::Plan> better = make_plan(workload.value(), options);
+  ASSERT_TRUE(better.ok()) << better.status().message();
+  EXPECT_LE(better.value().predicted_ns, first.value().predicted_ns);
+  EXPECT_EQ(better.value().iteration_hash, first.value().iteration_hash) << "of the same loop";
+  EXPECT_EQ(plan::serialize(better.value()), plan::serialize(make_plan(workload.value(), options).value()));
+}
+
 }  // namespace
 }  // namespace reprise::analyzer

@@ -271,16 +271,16 @@ TEST_F(OnDemandTest, ACallThatWaitsForTheDeviceHoldsNoOtherUp) {
   ASSERT_TRUE(device_.driver.step(slow));  // a's first kernel; the work around us is still to come
   kernel(other, {b});
   EXPECT_FALSE(device_.memory.tensors.find(a)->is_resident()) << "a call that is held back needs no memory";
-  on_demand_.serve_program_calls();
+  on_demand_.program_calls.serve();
   EXPECT_FALSE(device_.memory.tensors.find(a)->is_resident());
   device_.driver.run_all();
-  on_demand_.serve_program_calls();
+  on_demand_.program_calls.serve();
   EXPECT_TRUE(waiter.wait()) << "granted";
   EXPECT_TRUE(device_.memory.tensors.find(a)->is_resident());
-  EXPECT_TRUE(on_demand_.has_program_calls());
+  EXPECT_FALSE(on_demand_.program_calls.empty());
   made(copy, CUDA_SUCCESS);
-  on_demand_.serve_program_calls();
-  EXPECT_FALSE(on_demand_.has_program_calls());
+  on_demand_.program_calls.serve();
+  EXPECT_TRUE(on_demand_.program_calls.empty());
 }
 
 // While the thread is in the driver, its memory stays: whoever needs the room waits until the call is made.
@@ -290,7 +290,7 @@ TEST_F(OnDemandTest, RoomIsNotMadeOfWhatAGrantedCallUses) {
   Waiter waiter;
   LogEntry* const copy = blocking(stream, a, &waiter);
   device_.driver.run_all();
-  on_demand_.serve_program_calls();
+  on_demand_.program_calls.serve();
   ASSERT_TRUE(waiter.wait());
   std::atomic<bool> evicted{false};
   std::thread program([&] {
@@ -303,7 +303,7 @@ TEST_F(OnDemandTest, RoomIsNotMadeOfWhatAGrantedCallUses) {
   evicted = true;
   program.join();
   EXPECT_TRUE(device_.memory.tensors.find(b)->is_resident());
-  EXPECT_FALSE(on_demand_.has_program_calls());
+  EXPECT_TRUE(on_demand_.program_calls.empty());
 }
 
 TEST_F(OnDemandTest, ACallThatDoesNotFitIsAnsweredAndNotMade) {
@@ -311,7 +311,7 @@ TEST_F(OnDemandTest, ACallThatDoesNotFitIsAnsweredAndNotMade) {
   Waiter waiter;
   LogEntry* const copy = blocking(device_.driver.stream(), a, &waiter);
   device_.driver.run_all();
-  on_demand_.serve_program_calls();
+  on_demand_.program_calls.serve();
   EXPECT_FALSE(waiter.wait());
   EXPECT_EQ(waiter.result(), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_FALSE(copy->program_issues);

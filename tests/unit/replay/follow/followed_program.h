@@ -60,12 +60,12 @@ class FollowedProgram : public ::testing::Test {
     follower_.use(&index_);
   }
   // A second one, whose addresses lie behind those of the first.
-  void use_beside(plan::Plan plan) {
+  void use_beside(plan::Plan plan, std::optional<uint32_t> replaces = {}) {
     std::string why;
     const uint64_t at = index_.ranges.base + index_.ranges.bytes - shared_.arena.plan.base;
     ASSERT_TRUE(make_plan_index(std::move(plan), shared_.arena.plan, kChunk, &other_, &why, plan::Safety::trusted, at))
         << why;
-    follower_.use(&other_);
+    follower_.use(&other_, replaces);
   }
 
   FollowedCall allocate(uint64_t size = kSize) {

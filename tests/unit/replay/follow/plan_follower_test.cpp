@@ -30,6 +30,29 @@ TEST_F(PlanFollowerTest, APlanBeginsAtItsFirstCallAndGoesOn) {
   EXPECT_EQ(next.match.iteration, first.match.iteration + 1);
 }
 
+TEST_F(PlanFollowerTest, ABetterPlanTakesTheFirstOnesPlaceBetweenIterations) {
+  use_plan();
+  EXPECT_TRUE(iteration());
+  EXPECT_TRUE(allocate().planned);
+  use_beside(plan(), 0);
+  EXPECT_TRUE(kernel().planned) << "within an iteration the first one goes on";
+  EXPECT_TRUE(free().planned);
+  const FollowedCall next = allocate();
+  EXPECT_TRUE(next.activate && next.planned);
+  EXPECT_EQ(next.plan, 1u);
+  EXPECT_EQ(next.match.iteration, 2u);
+  EXPECT_EQ(next.address, other_.addresses[1]);
+  EXPECT_TRUE(kernel().planned);
+  EXPECT_TRUE(free().planned);
+  EXPECT_FALSE(allocate().activate) << "the first one does not come back";
+  EXPECT_FALSE(kernel(7).planned);
+  free();
+  shared_.plan_unusable[1] = true;
+  const FollowedCall again = allocate();
+  EXPECT_TRUE(again.activate && again.planned) << "but where the other one cannot be used";
+  EXPECT_EQ(again.plan, 0u);
+}
+
 // Before there was a plan, and while it was not followed; the same whenever the plan came.
 TEST_F(PlanFollowerTest, IterationsOnDemandAreThoseOfThePlansLoop) {
   const auto on_demand = [&] { return shared_.counters.loops_on_demand.load(); };

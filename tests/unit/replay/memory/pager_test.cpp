@@ -128,8 +128,8 @@ TEST_F(PagerTest, ACallThatIsTooLargeChangesNothing) {
 }
 
 TEST_F(PagerTest, ALimitThatFollowsTheProgramIsAskedFirst) {
-  pager_.before_fit_user = &memory_;
-  pager_.before_fit = [](void* memory, uint64_t chunks) noexcept {
+  pager_.hooks.user = &memory_;
+  pager_.hooks.before_fit = [](void* memory, uint64_t chunks) noexcept {
     static_cast<ManagedMemory*>(memory)->chunks.set_limit(chunks);
   };
   ResidentTensor& a = program_.tensor(6);

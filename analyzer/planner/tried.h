@@ -1,0 +1,106 @@
+// What a portfolio has tried: the schedules that recipes lead to, and whether there was a place for them. Recipes often
+// lead to the same schedule, and policies are tried again one by one: what is known is not done twice. Used by
+// portfolio.cpp only.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "analyzer/planner/candidate.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/schedule/retime.h"
+#include "preload/trace/signature.h"
+
+namespace reprise::analyzer {
+
+inline constexpr uint32_t kFewestPlayed = 256;  // smaller graphs are placed as fast as they are played
+inline constexpr uint64_t kHoweverLong = ~uint64_t{0};
+
+// Of what the policy is asked.
+inline uint64_t hash_of_question(const Recipe& recipe) {
+  const uint64_t policy = reinterpret_cast<uintptr_t>(recipe.policy);
+  return trace::hash_mix(trace::hash_mix(policy, recipe.capacity), recipe.carry_visitors ? 1 : 0);
+}
+
+inline uint64_t hash_of_schedule(const Schedule& schedule) {
+  uint64_t hash = schedule.stays.size();
+  const auto mix = [&](uint64_t high, uint64_t low) { hash = trace::hash_mix(hash, high << 32 | low); };
+  for (const Stay& stay : schedule.stays) {
+    mix(stay.tensor, stay.begin);
+    mix(stay.end, (stay.wraps ? 4 : 0) | (stay.clean_at_start ? 2 : 0) | (stay.not_to_ssd ? 1 : 0));
+    mix(static_cast<uint64_t>(stay.arrival) << 8 | static_cast<uint64_t>(stay.departure),
+        static_cast<uint64_t>(stay.to) << 8 | static_cast<uint64_t>(stay.from));
+    mix(stay.arrives_after, stay.leaves_after);
+    hash = trace::hash_mix(hash, stay.fault_ns);
+  }
+  return hash;
+}
+
+inline uint64_t with_placement(uint64_t schedule, const Recipe& recipe) {
+  const auto mode = static_cast<uint64_t>(recipe.mode);
+  uint64_t hash = trace::hash_mix(schedule, mode << 8 | static_cast<uint64_t>(recipe.order));
+  hash = trace::hash_mix(hash, recipe.chunks);
+  for (const uint64_t time : recipe.start_ns) hash = trace::hash_mix(hash, time);
+  return hash;
+}
+
+class Tried {
+ public:
+  // `chunks` that a plan may use.
+  Tried(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
+
+  // Was there a place for what the recipe's policy plans? nullopt: it has not been tried.
+  std::optional<bool> placed(const Recipe& recipe) const;
+  // What the recipe's policy plans, until the next call.
+  const Scheduled& scheduled(const Recipe& recipe);
+  // What an iteration of that takes when it is played with all chunks, wherever they lie; 0: it was not played.
+  uint64_t played_ns() const { return played_ns_; }
+
+  // `place()` of a schedule, or what it returned for the same one before.
+  template <typename Place>
+  bool place_once(const Recipe& recipe, const Scheduled& scheduled, Place&& place) {
+    const auto [known, is_new] = placed_.try_emplace(hash_of(scheduled.schedule, recipe), false);
+    if (is_new) known->second = place();
+    return known->second;
+  }
+
+ private:
+  static uint64_t hash_of(const Schedule& schedule, const Recipe& recipe);
+
+  const Workload& workload_;
+  uint64_t chunks_;
+  std::unordered_map<uint64_t, bool> placed_;         // by the hash of schedule and placement
+  std::unordered_map<uint64_t, uint64_t> schedules_;  // by the hash of a recipe's other half: the schedule's
+  uint64_t recipe_ = 0;                               // of the schedule at hand
+  Scheduled scheduled_;
+  uint64_t played_ns_ = 0;
+  std::optional<SchedulePlayer> player_;
+};
+
+inline uint64_t Tried::hash_of(const Schedule& schedule, const Recipe& recipe) {
+  return with_placement(hash_of_schedule(schedule), recipe);
+}
+
+inline std::optional<bool> Tried::placed(const Recipe& recipe) const {
+  const auto schedule = schedules_.find(hash_of_question(recipe));
+  if (schedule == schedules_.end()) return std::nullopt;
+  const auto known = placed_.find(with_placement(schedule->second, recipe));
+  return known == placed_.end() ? std::nullopt : std::optional(known->second);
+}
+
+inline const Scheduled& Tried::scheduled(const Recipe& recipe) {
+  const uint64_t question = hash_of_question(recipe);
+  if (recipe_ == question) return scheduled_;
+  recipe_ = question;
+  scheduled_ = schedule_for(workload_.graph, workload_.device_subgraphs, workload_.machine, recipe);
+  schedules_[question] = hash_of_schedule(scheduled_.schedule);
+  played_ns_ = 0;
+  // The player knows one device, and a host that has room.
+  if (workload_.device_subgraphs.empty() && workload_.graph.op_count >= kFewestPlayed && scheduled_.tiers.fits) {
+    if (!player_) player_.emplace(workload_.graph, workload_.machine, chunks_);
+    played_ns_ = player_->play(scheduled_.schedule, kHoweverLong)->iteration_ns;
+  }
+  return scheduled_;
+}
+
+}  // namespace reprise::analyzer
