@@ -80,9 +80,9 @@ void LookAhead::step(bool may_leave) noexcept {
   move(may_leave);
 }
 
-// As far as can be seen: nothing had to leave yet, and an eighth is free.
+// Nothing had to leave for a call yet. A budget that follows the peak would seem too small for what is still to come.
 bool LookAhead::everything_fits() const noexcept {
-  return memory_.traffic.offloaded_bytes == 0 && memory_.chunks.available() * 8 > memory_.chunks.limit();
+  return memory_.traffic.offloaded_bytes + memory_.traffic.spared_bytes == 0;
 }
 
 void LookAhead::read(const LogEntry& entry) {

@@ -12,6 +12,7 @@ void WindowPlan::restart(OpIndex next, uint64_t free_chunks) noexcept {
   furthest_.clear();
   moves_.clear();
   foreseen_.clear();
+  names_.clear();
 }
 
 void WindowPlan::is_there(const CallHistory& history, Mover mover, uint64_t chunks) {
@@ -96,9 +97,12 @@ bool WindowPlan::confirm(OpIndex index, const HistoryOp& called) {
   foreseen_.pop_front();
   if (expected.signature != called.signature || expected.movers.size() != called.movers.size()) return false;
   for (size_t i = 0; i < called.movers.size(); ++i) {
-    if (expected.movers[i] == called.movers[i]) continue;
+    const auto named = names_.find(expected.movers[i]);
+    const Mover mover = named == names_.end() ? expected.movers[i] : named->second;
+    if (mover == called.movers[i]) continue;
     if (places_.contains(called.movers[i])) return false;
-    rename(expected.movers[i], called.movers[i]);
+    rename(mover, called.movers[i]);
+    names_[expected.movers[i]] = called.movers[i];
   }
   return true;
 }
@@ -114,14 +118,6 @@ void WindowPlan::rename(Mover before, Mover now) {
   }
   for (Move& move : moves_) {
     if (move.mover == before) move.mover = now;
-  }
-  for (HistoryOp& op : foreseen_) {
-    for (Mover& mover : op.movers) {
-      if (mover == before) mover = now;
-    }
-    for (Mover& mover : op.freed) {
-      if (mover == before) mover = now;
-    }
   }
 }
 

@@ -69,7 +69,8 @@ class WindowPlan {
   std::unordered_map<Mover, WindowPlace> places_;  // what is there before op `cursor_`
   Furthest furthest_;                              // the same by next use
   std::deque<Move> moves_;
-  std::deque<HistoryOp> foreseen_;  // ops that were planned before they were called
+  std::deque<HistoryOp> foreseen_;          // ops that were planned before they were called
+  std::unordered_map<Mover, Mover> names_;  // of those that were still to be allocated, by what stood for them
   HistoryOp predicted_;
   std::vector<std::pair<Mover, uint64_t>> needed_;
 };

@@ -192,7 +192,7 @@ std::string repetitions(const Inputs& inputs) {
   const RunLog* const log = inputs.log;
   if (log == nullptr || inputs.trace != nullptr || inputs.plan != nullptr || has_plans(*log) || log->recorded)
     return "";
-  if (log->iterations_planned + log->iterations_left > 0) return "";
+  if (log->iterations_planned + log->left.count > 0) return "";
   const uint64_t count = all_iterations(*log);
   if (count == 0) return "";
   std::set<uint64_t> calls;
@@ -358,6 +358,18 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   if (log.ended && log.in_force_at_end) {
     say.note("The program ended while the plan was in force: in the middle of an iteration, or right behind one.");
   }
+}
+
+void say_looked_ahead(const Inputs& inputs, Sentences& say) {
+  if (inputs.log == nullptr || !inputs.log->look_ahead) return;
+  const RunLookAhead& ahead = *inputs.log->look_ahead;
+  const uint64_t calls = ahead.in_time + ahead.late + ahead.missed;
+  if (calls == 0 || ahead.late + ahead.missed == 0) return;
+  say.note(fmt::format(
+      "While no plan was in force, tensors moved ahead of the calls: {} of {} that work on memory found theirs on the "
+      "device, {} waited for what was on its way, {} for what nobody had expected. {} of the calls came as predicted.",
+      whole_percent(ahead.in_time, calls), plural(calls, "call"), ahead.late, ahead.missed,
+      whole_percent(ahead.foreseen, ahead.foreseen + ahead.unforeseen)));
 }
 
 void say_examined(const Inputs& inputs, Sentences& say) {

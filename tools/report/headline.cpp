@@ -158,9 +158,9 @@ std::string times_of_run(const Facts& facts) {
 
 // Behind its last iteration every program goes on with something else: nothing went wrong there.
 std::string left_words(const RunLog& log) {
-  const uint64_t halfway = log.iterations_left - (log.last_left_ended ? 1 : 0);
+  const uint64_t halfway = log.left.count - (log.left.last_ended_loop ? 1 : 0);
   return (halfway > 0 ? fmt::format(", {} not finished", halfway) : "") +
-         (log.last_left_ended ? ", 1 that the end of the loop cut short" : "");
+         (log.left.last_ended_loop ? ", 1 that the end of the loop cut short" : "");
 }
 
 Json run_card(const Inputs& inputs, const Facts& facts) {

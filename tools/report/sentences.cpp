@@ -399,9 +399,10 @@ std::string plural(uint64_t count, const char* noun) {
 
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
-  for (const auto rule : {say_ending, say_which_program, say_budget, say_plan_state, say_plan_in_force, say_messages,
-                          say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_other_times,
-                          say_link, say_bounds, say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
+  for (const auto rule :
+       {say_ending, say_which_program, say_budget, say_plan_state, say_plan_in_force, say_messages, say_looked_ahead,
+        say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_other_times, say_link,
+        say_bounds, say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
     rule(inputs, say);
   }
   return say.take();

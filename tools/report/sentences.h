@@ -23,6 +23,7 @@ std::string plural(uint64_t count, const char* noun);
 // How the run went, iteration by iteration: course.cpp.
 void say_plan_state(const Inputs& inputs, Sentences& say);
 void say_plan_in_force(const Inputs& inputs, Sentences& say);
+void say_looked_ahead(const Inputs& inputs, Sentences& say);
 void say_examined(const Inputs& inputs, Sentences& say);
 void say_divergences(const Inputs& inputs, Sentences& say);
 

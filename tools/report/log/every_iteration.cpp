@@ -38,7 +38,7 @@ std::vector<ListedIteration> every_iteration(const RunLog& log) {
   for (const auto& [index, one] : listed) rows.push_back(one);
   add_unlisted(rows, mode::planned.name, log.iterations_planned);
   add_unlisted(rows, mode::on_demand.name, log.iterations_on_demand);
-  add_unlisted(rows, kUnfinished, log.iterations_left);
+  add_unlisted(rows, kUnfinished, log.left.count);
   return rows;
 }
 

@@ -174,6 +174,10 @@ void read_overlap(const json& line, RunLog& log) {
   read_keys(line, run_log::overlap::line, log.overlaps.emplace_back());
 }
 
+void read_look_ahead(const json& line, RunLog& log) {
+  read_keys(line, run_log::look_ahead::line, log.look_ahead.emplace());
+}
+
 void read_unmanaged(const json& line, RunLog& log) {
   read_keys(line, run_log::unmanaged::line, log.unmanaged.emplace_back());
 }
@@ -184,7 +188,7 @@ void read_end(const json& line, RunLog& log) {
   log.ended = true;
   log.end_ns = value_of(line, run_log::end::time_ns);
   log.counted = log.plan_count > 0 && line.contains(run_log::end::iterations_unfinished.name);
-  log.iterations_left = value_of(line, run_log::end::iterations_unfinished);
+  log.left.count = value_of(line, run_log::end::iterations_unfinished);
   log.divergence_count = value_of(line, run_log::end::divergences);
   if (log.budget_bytes == 0) log.budget_bytes = asked;  // else a share of the peak, which is known in bytes at the end
 }
@@ -199,17 +203,27 @@ void read_program_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {
-      {run_log::start::line.name, read_start},         {run_log::not_managed::line.name, read_not_managed},
-      {run_log::plan::line.name, read_plan_line},      {run_log::on_demand::line.name, read_on_demand},
-      {run_log::repeats::line.name, read_repeats},     {run_log::examine::line.name, read_examine},
-      {run_log::room::line.name, read_room},           {run_log::shortage::line.name, read_shortage},
-      {run_log::host_full::line.name, read_host_full}, {run_log::activate::line.name, read_activate},
-      {run_log::iteration::line.name, read_iteration}, {run_log::divergence::line.name, read_divergence},
-      {run_log::loop_end::line.name, read_loop_end},   {run_log::memory::line.name, read_memory},
-      {run_log::activity::line.name, read_activity},   {run_log::overlap::line.name, read_overlap},
-      {run_log::unmanaged::line.name, read_unmanaged}, {run_log::end::line.name, read_end},
-      {run_log::recorded::line.name, read_recorded},   {run_log::program_end::line.name, read_program_end}};
+  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
+                                                        {run_log::not_managed::line.name, read_not_managed},
+                                                        {run_log::plan::line.name, read_plan_line},
+                                                        {run_log::on_demand::line.name, read_on_demand},
+                                                        {run_log::repeats::line.name, read_repeats},
+                                                        {run_log::examine::line.name, read_examine},
+                                                        {run_log::room::line.name, read_room},
+                                                        {run_log::shortage::line.name, read_shortage},
+                                                        {run_log::host_full::line.name, read_host_full},
+                                                        {run_log::activate::line.name, read_activate},
+                                                        {run_log::iteration::line.name, read_iteration},
+                                                        {run_log::divergence::line.name, read_divergence},
+                                                        {run_log::loop_end::line.name, read_loop_end},
+                                                        {run_log::memory::line.name, read_memory},
+                                                        {run_log::look_ahead::line.name, read_look_ahead},
+                                                        {run_log::activity::line.name, read_activity},
+                                                        {run_log::overlap::line.name, read_overlap},
+                                                        {run_log::unmanaged::line.name, read_unmanaged},
+                                                        {run_log::end::line.name, read_end},
+                                                        {run_log::recorded::line.name, read_recorded},
+                                                        {run_log::program_end::line.name, read_program_end}};
   return table;
 }
 
@@ -495,7 +509,7 @@ void renumber(RunLog& log, const Removed& removed) {
 
 // Did the program leave its last iteration for what is behind the loop, and no other one came?
 bool left_its_last(const RunLog& log, uint64_t calls) {
-  if (log.iterations_left == 0) return false;
+  if (log.left.count == 0) return false;
   if (log.activation_count + log.divergences.size() == 0) return log.ended && log.ending.empty();  // no plan to leave
   if (log.divergences.empty() || !is_half_over(log.divergences.back(), calls)) return false;
   const RunDivergence& last = log.divergences.back();
@@ -510,11 +524,11 @@ void keep_iterations(RunLog& log, uint64_t calls) {
   renumber(log, removed);
   if (!log.counted) {
     log.iterations_on_demand -= std::min(removed.count(), log.iterations_on_demand);
-    log.iterations_left =
+    log.left.count =
         static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
                                             [calls](const RunDivergence& one) { return is_half_over(one, calls); }));
   }
-  log.last_left_ended = left_its_last(log, calls);
+  log.left.last_ended_loop = left_its_last(log, calls);
 }
 
 void count_recorded(RunLog& log, const RunRecorded& recorded) {

@@ -62,6 +62,21 @@ struct RunOverlap {
   uint64_t copy_ns = 0;
   uint64_t both_ns = 0;
 };
+// What looking ahead came to while no plan was in force.
+struct RunLookAhead {
+  uint64_t foreseen = 0;  // calls that were predicted
+  uint64_t unforeseen = 0;
+  uint64_t in_time = 0;  // calls whose tensors were there
+  uint64_t late = 0;     // ... were on their way
+  uint64_t missed = 0;   // ... had to be fetched then
+  uint64_t moved_out_bytes = 0;
+  uint64_t moved_in_bytes = 0;
+};
+// Iterations that were more than half over when the program did something else.
+struct RunLeft {
+  uint64_t count = 0;
+  bool last_ended_loop = false;  // no iteration came behind the last one
+};
 // Why memory was managed on demand.
 struct RunReason {
   std::string cause;  // run_log::on_demand's words
@@ -180,8 +195,8 @@ struct RunLog {
   std::string command_ending;  // ... and the command that started it, where that ended otherwise; empty: it did not
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
-  uint64_t iterations_left = 0;              // that were more than half over when the program did something else
-  bool last_left_ended = false;              // the last of these ended the loop: no iteration came behind it
+  RunLeft left;
+  std::optional<RunLookAhead> look_ahead;
   bool counted = false;                      // the replay has counted them, else keep_iterations() does
   uint64_t divergence_count = 0;             // but for loop ends
   std::optional<uint64_t> moved_bytes = {};  // out and back in all, or before the log was cut short; none: not known
@@ -211,7 +226,7 @@ Result<RunLog> read_run_log(const std::string& path);
 
 // Iterations of the program: by a plan, on demand, and those that it did not finish.
 inline uint64_t all_iterations(const RunLog& log) {
-  return log.iterations_planned + log.iterations_on_demand + log.iterations_left;
+  return log.iterations_planned + log.iterations_on_demand + log.left.count;
 }
 
 // Was the iteration more than half over? `calls`: of the program in an iteration; 0: not known.

@@ -488,6 +488,15 @@ TEST(Report, WhenThePlanCameInForceAndHowOftenItCameBack) {
   EXPECT_EQ(rows.at(1).at("then"), "on demand until the end");
 }
 
+TEST(Report, WhatLookingAheadCameTo) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"look_ahead\",\"foreseen\":90,\"unforeseen\":10,\"in_time\":50,\"late\":8,\"missed\":42}\n{\"kind\":"
+      "\"end\"}\n");
+  const std::string all = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_TRUE(has(all, "50 % of 100 calls"));
+  EXPECT_TRUE(has(all, "8 waited for what was on its way, 42 for what nobody had expected. 90 % of the calls"));
+}
+
 TEST(Report, WhatExaminingTook) {
   const RunLog log = parse_run_log(
       "{\"kind\":\"examine\",\"kernel\":\"a\",\"outcome\":\"examined\",\"ns\":1000000}\n"
