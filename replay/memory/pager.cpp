@@ -1,6 +1,7 @@
 #include "replay/memory/pager.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
@@ -117,16 +118,14 @@ std::vector<ResidentTensor*> Pager::candidates() noexcept {
   const size_t tensors = found.size();
   memory_.blocks.for_each(collect);
   memory_.lanes.poll();
-  struct Rank {
-    bool block, in_use;
-    uint64_t nearness, last_use;
-    auto operator<=>(const Rank&) const = default;
-  };
+  // Is it a block, is it in use, how near is its next use, when was it used last.
+  using Rank = std::tuple<bool, bool, uint64_t, uint64_t>;
   std::vector<std::pair<Rank, ResidentTensor*>> ranked;
   for (size_t i = 0; i < found.size(); ++i) {
     ResidentTensor& one = *found[i];
     const uint64_t next = hooks.next_use == nullptr ? UINT64_MAX : hooks.next_use(hooks.next_use_user, one);
-    ranked.push_back({{i >= tensors, !memory_.lanes.known_complete(one.uses), UINT64_MAX - next, one.last_use}, &one});
+    ranked.emplace_back(Rank{i >= tensors, !memory_.lanes.known_complete(one.uses), UINT64_MAX - next, one.last_use},
+                        &one);
   }
   std::sort(ranked.begin(), ranked.end());
   std::transform(ranked.begin(), ranked.end(), found.begin(), [](const auto& one) { return one.second; });
