@@ -83,7 +83,7 @@ std::optional<Layout> place_somehow(const TaskGraph& graph, Schedule& schedule, 
   return layout ? layout : place(graph, schedule, chunks, PlacementMode::by_begin);
 }
 
-// Of a portfolio, or at once: what is planned, however many candidates that takes, and verified.
+// Plans with a portfolio or with a first plan, and verifies the result.
 Result<plan::Plan> plan_as_a_whole(const Workload& work, uint64_t budget, const std::string& name, Parts& parts) {
   PlanOptions options;
   options.budget_bytes = budget;

@@ -16,7 +16,7 @@ namespace reprise::analyzer {
 inline constexpr uint32_t kFewestPlayed = 256;  // smaller graphs are placed as fast as they are played
 inline constexpr uint64_t kHoweverLong = ~uint64_t{0};
 
-// Of what the policy is asked.
+// The hash of what the policy is asked.
 inline uint64_t hash_of_question(const Recipe& recipe) {
   const uint64_t policy = reinterpret_cast<uintptr_t>(recipe.policy);
   return trace::hash_mix(trace::hash_mix(policy, recipe.capacity), recipe.carry_visitors ? 1 : 0);

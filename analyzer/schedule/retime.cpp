@@ -495,7 +495,7 @@ class Retimer {
     stay.end = played_.call_of_op[op];
   }
 
-  // Of an iteration in the steady state, as far as it has been played.
+  // How long an iteration takes in the steady state, as far as it has been played.
   uint64_t iteration_ns() const {
     if (round_start_.size() < kRounds - 1) return 0;
     return (round_start_.size() == kRounds ? round_start_.back() : now_) - round_start_[kRounds - 2];

@@ -99,7 +99,7 @@ constexpr bool have_units(std::string_view sentence) noexcept {
   return (has_unit<Values>(take_piece(&sentence).unit) && ...);
 }
 
-// Told of each warning that goes to stderr: the run log has them, too. `text` has no prefix. nullptr: nobody is told.
+// What the listener gets for each warning on stderr, so that the run log has it. `text` has no prefix.
 struct Said {
   const CauseRow& row;
   std::span<const CauseValue> values;

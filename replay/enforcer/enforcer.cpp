@@ -288,8 +288,8 @@ void Enforcer::after_taking(const BeforeTaking& before) noexcept {
   account_.look_around(session->memory());
 }
 
-// Of a run within so many bytes the device is one of that size. Of a percentage, and where a plan is given, it is the
-// one that the program was recorded on, so that it sizes itself as it did then.
+// Within a budget in bytes the program sees a device of that size. Within a percentage, or with a given plan, it sees
+// the device that it was recorded on, so that it sizes itself as it did then.
 bool Enforcer::tells_budget(CUdevice device) const noexcept {
   if (account_.fixed_budget() == 0 || config_.plan != nullptr || state() == State::off) return false;
   return session() == nullptr || session_of(device) != nullptr;

@@ -43,8 +43,8 @@ class CallHistory {
 
   OpIndex tail() const noexcept { return tail_; }
   OpIndex end() const noexcept { return match_ == kNever ? tail_ : tail_ + (tail_ - 1 - match_); }
-  // Of an op before end(): called or predicted. Movers of predicted ops are those that live now, or stand for tensors
-  // that are still to be allocated.
+  // An op that was called, and one that is predicted, before end(). Movers of predicted ops are those that live now, or
+  // stand for tensors that are still to be allocated.
   const HistoryOp& called(OpIndex index) const noexcept { return ops_[index % kMostOps]; }
   HistoryOp predicted(OpIndex index) const;
   // Will be touched next after op `after`; kNever: nothing is known of that.

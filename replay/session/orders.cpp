@@ -57,7 +57,7 @@ CUresult Orders::event_synchronize(CUevent event) noexcept {
   return result != CUDA_SUCCESS ? result : fault;
 }
 
-// Of an event that is put off the driver does not know yet that it is recorded; whether the other one is, it says.
+// The driver does not know yet that a deferred event is recorded. It says whether the other one is.
 CUresult Orders::event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept {
   const bool start_waits = shared_.events.record_pending(start);
   const bool end_waits = shared_.events.record_pending(end);
