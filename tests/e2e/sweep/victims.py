@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 import time
 
-DEVICE = {"REPRISE_SIM_GRANULARITY": "64KiB", "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1"}
+# By the modelled clock: what covers how much of a recording is the same on a busy machine.
+DEVICE = {"REPRISE_SIM_GRANULARITY": "64KiB", "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1", "REPRISE_SIM_MEMORY_RATE": "2GB"}
 
 
 @dataclasses.dataclass
