@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "preload/trace/signature.h"
-
 namespace reprise::analyzer {
 namespace {
 
@@ -69,7 +67,7 @@ class CallStreamBuilder {
     entry.allocated = stream_.size() - 1;
     stream_.spans.push_back(entry);
     stream_.span_of[record.allocation] = span;
-    hash_ ^= trace::hash_mix(0x452821e638d01377ull, record.allocation);
+    hash_ ^= alive_hash(record.allocation);
     bytes_ += record.size;
   }
 
@@ -84,7 +82,7 @@ class CallStreamBuilder {
     }
     push(index, found->second);
     span.freed = stream_.size() - 1;
-    hash_ ^= trace::hash_mix(0x452821e638d01377ull, span.id);
+    hash_ ^= alive_hash(span.id);
     bytes_ -= span.size;
   }
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/base/ids.h"
 #include "preload/trace/reader.h"
+#include "preload/trace/signature.h"
 
 namespace reprise::analyzer {
 
@@ -55,6 +56,9 @@ inline bool contiguous(const CallStream& stream, uint32_t begin, uint32_t end) {
   const auto seam = std::upper_bound(stream.seams.begin(), stream.seams.end(), begin);
   return seam == stream.seams.end() || *seam >= end;
 }
+
+// Of an allocation in CallStream::live_hash, by its id.
+inline uint64_t alive_hash(uint64_t id) { return trace::hash_mix(0x452821e638d01377ull, id); }
 
 // `trace` must outlive the result. Ops that the driver refused are left out: they did nothing.
 CallStream make_call_stream(const trace::Trace& trace);

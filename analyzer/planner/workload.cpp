@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "analyzer/iteration/floating_frees.h"
 #include "analyzer/iteration/stretch.h"
 #include "analyzer/memgraph/build.h"
 #include "analyzer/taskgraph/footprint.h"
@@ -52,6 +53,28 @@ void set_peer_copies(TaskGraph& graph, const Machine& machine) {
     const uint64_t bytes = graph.tensors[entry.call.accesses.front().tensor].size;
     entry.call.duration_ns = copy_ns(bytes, rate, own ? machine.peer_latency_ns : machine.latency_ns);
   }
+}
+
+// Of less than this much of the recording, an iteration is looked for with frees that float.
+constexpr double kMostOfIt = 0.5;
+
+Result<Iteration> look_for_iteration(const CallStream& stream, const PlanOptions& options) {
+  return options.loop.count != 0 ? find_loop(stream, options.mark, options.loop)
+                                 : find_iteration(stream, options.mark, options.least_calls);
+}
+
+// Where the calls as recorded do not repeat, but do so in another order of frees, *stream gets that order.
+Result<Iteration> find_in_any_order(CallStream* stream, const PlanOptions& options) {
+  Result<Iteration> found = look_for_iteration(*stream, options);
+  const double before = found.ok() ? found.value().coverage : 0;
+  if (before >= kMostOfIt) return found;
+  const CallStream floated = frees_at_last_use(*stream);
+  const Result<Iteration> equal = look_for_iteration(floated, options);
+  if (!equal.ok() || equal.value().coverage < std::max(before, kMostOfIt)) return found;
+  std::optional<CallStream> late = frees_as_late(*stream, floated, equal.value());
+  if (!late) return found;
+  *stream = std::move(*late);
+  return equal;
 }
 
 bool copies_by_itself(const GraphCall& entry) {
@@ -125,9 +148,11 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   }
   Workload workload;
   workload.machine = options.machine.value_or(machine_of(trace));
-  const CallStream stream = make_call_stream(trace);
-  Result<Iteration> iteration = options.loop.count != 0 ? find_loop(stream, options.mark, options.loop)
-                                                        : find_iteration(stream, options.mark, options.least_calls);
+  CallStream stream = make_call_stream(trace);
+  const uint64_t granule = std::min(chunk_bytes_of(trace, options), chunk_bytes_of(trace, {}));
+  // What the program takes without us does not depend on the chunks that the plan is for.
+  const uint64_t footprint = in_range(granule) ? peak_footprint(stream, granule) : 0;
+  Result<Iteration> iteration = find_in_any_order(&stream, options);
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
   const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
@@ -140,8 +165,6 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   workload.graph = std::move(graph.value());
   complete_workload(workload, held_bytes_of(trace, options), options);
   workload.alone_ns = computing_alone(workload.graph, workload.machine);
-  // What the program takes without us does not depend on the chunks that the plan is for.
-  const uint64_t footprint = peak_footprint(stream, std::min(chunk_bytes, chunk_bytes_of(trace, {})));
   workload.peak_bytes = peak_with_held(trace, options, footprint);
   workload.recorded = true;
   return workload;

@@ -120,6 +120,7 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   plan_.active = true;
   plan_.closing = false;
   plan_.failure = nullptr;
+  plan_.half_ended = 0;
   ordered_.entries.clear();
   ordered_.barrier = false;
   host_work_.clear();
@@ -202,11 +203,16 @@ bool PlanExecutor::intake() noexcept {
 }
 
 PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
+  const uint32_t call = entry.call;
+  const uint64_t iteration = entry.iteration;
   switch (entry.kind) {
     case EntryKind::op:
     case EntryKind::allocate:
     case EntryKind::free:
-      return entry.call == kUnplanned ? Taken::diverge : take_planned(entry);
+      if (call == kUnplanned) return Taken::diverge;
+      if (const Taken taken = take_planned(entry); taken != Taken::yes) return taken;
+      end_iteration(call, iteration);  // the entry may be another one by now
+      return Taken::yes;
     case EntryKind::activate:
     case EntryKind::errand:
     case EntryKind::read_back:
@@ -232,13 +238,11 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     // A handover issues nothing: it takes effect when all that the program called before is issued.
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
     ordered_.entries.push_back(&entry);
-    if (entry.call == plan_.index->last_call) end_iteration(entry.iteration);
     return Taken::yes;
   }
   if (call.kind == plan::CallKind::late_free) {
     // The plan still needs the bytes: a release of ours ends the tensor.
     if (ResidentTensor* const tensor = activation_.tensor(call.tensor)) tensor->freed_late();
-    if (entry.call == plan_.index->last_call) end_iteration(entry.iteration);
     shared_.command_log.done(&entry);
     return Taken::yes;
   }
@@ -255,7 +259,6 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
-  if (entry.call == plan_.index->last_call) end_iteration(entry.iteration);
   if (call.kind == plan::CallKind::allocate) {
     shared_.command_log.done(&entry);
   } else {
@@ -265,8 +268,13 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   return Taken::yes;
 }
 
-// At the last call the next iteration begins: its first reloads need not wait for the program.
-void PlanExecutor::end_iteration(uint64_t iteration) noexcept {
+// At the last call the next iteration begins: its first reloads need not wait for the program. The last call may be a
+// free, which comes before the last work, or when the next iteration has begun.
+void PlanExecutor::end_iteration(uint32_t call, uint64_t iteration) noexcept {
+  const PlanIndex& index = *plan_.index;
+  if (call != index.last_call && call != index.last_work) return;
+  if (index.last_call != index.last_work && std::exchange(plan_.half_ended, iteration + 1) != iteration + 1) return;
+  if (progress_.is_open(iteration + 1)) return;
   progress_.open(iteration + 1);
   stopwatch_.last_call();
 }

@@ -60,7 +60,7 @@ class PlanExecutor {
   bool intake() noexcept;
   Taken take(LogEntry& entry) noexcept;
   Taken take_planned(LogEntry& entry) noexcept;
-  void end_iteration(uint64_t iteration) noexcept;
+  void end_iteration(uint32_t call, uint64_t iteration) noexcept;
   bool perform_ordered() noexcept;
   void settle_handovers() noexcept;
 

@@ -17,6 +17,7 @@ struct PlanInForce {
   bool closing = false;           // diverging: finish what was submitted, begin nothing else
   const char* failure = nullptr;  // a driver call failed: why to diverge
   std::string repeat_failure;     // what `failure` points to where a repeat was not like the first launch
+  uint64_t half_ended = 0;        // behind the iteration of which the last work or the last free has been taken in
   PlanSafety* safety = nullptr;
   LaneIndex compute_lane = Lanes::kToDevice;  // of the last op
 };

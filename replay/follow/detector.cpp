@@ -9,11 +9,11 @@ namespace {
 constexpr uint64_t kFewestCalls = 4;  // shorter "iterations" are loops inside one
 }  // namespace
 
-Detector::Detector() noexcept : history_(kHistory), last_(kLastSlots) {}
+Detector::Detector(uint64_t history) noexcept : history_(history), last_(history / 4) {}
 
 // Where the word stood last, 0 if unknown. A collision only loses a guess.
 uint64_t Detector::exchange_last(uint64_t word, uint64_t position) noexcept {
-  Last& last = last_[word % kLastSlots];
+  Last& last = last_[word % last_.size()];
   const uint64_t before = last.word == word && last.position > floor_ ? last.position : 0;
   last = {word, position};
   return before;
@@ -22,13 +22,13 @@ uint64_t Detector::exchange_last(uint64_t word, uint64_t position) noexcept {
 bool Detector::add(uint64_t word) noexcept {
   const uint64_t position = ++count_;
   const uint64_t before = exchange_last(word, position);
-  history_[position % kHistory] = word;
+  history_[position % history_.size()] = word;
   if (period_ != 0 && at(position - period_) == word) {
     ++run_;
   } else {
     // A mismatch: the distance to the last equal call is the new guess. A call that occurs once per iteration gives the
     // true period at its second occurrence.
-    period_ = before != 0 && position - before < kHistory / 2 ? position - before : 0;
+    period_ = before != 0 && position - before < history_.size() / 2 ? position - before : 0;
     run_ = period_ != 0 ? 1 : 0;
   }
   if (period_ == 0 || run_ < period_ || position < quiet_until_ || position - floor_ < 2 * kFewestCalls) return false;

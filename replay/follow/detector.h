@@ -9,7 +9,8 @@ namespace reprise::replay {
 
 class Detector {
  public:
-  Detector() noexcept;
+  // Keeps so many words; longer periods are not found.
+  explicit Detector(uint64_t history = 1u << 20) noexcept;
 
   // The word is a hash of what the call is (kind, signature) and of the live set. True when the last two periods were
   // equal for the first time at this distance: now is the moment to ask the planner.
@@ -32,17 +33,15 @@ class Detector {
   // The words that are kept, in order.
   template <typename Each>
   void for_each_word(Each each) const noexcept {
-    for (uint64_t i = count_ > kHistory ? count_ - kHistory + 1 : 1; i <= count_; ++i) each(at(i));
+    for (uint64_t i = count_ > history_.size() ? count_ - history_.size() + 1 : 1; i <= count_; ++i) each(at(i));
   }
 
  private:
-  static constexpr uint64_t kHistory = 1u << 20;  // words kept; longer periods are not found
-  static constexpr uint64_t kLastSlots = 1u << 18;
   struct Last {
     uint64_t word = 0;
     uint64_t position = 0;  // from 1; 0: empty
   };
-  uint64_t at(uint64_t position) const noexcept { return history_[position % kHistory]; }
+  uint64_t at(uint64_t position) const noexcept { return history_[position % history_.size()]; }
   uint64_t exchange_last(uint64_t word, uint64_t position) noexcept;
 
   std::vector<uint64_t> history_;

@@ -100,8 +100,8 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   if (gave_way && !step.planned) plans_[current_].better.reset();  // in vain
   rehearse(kind, signature, same);
   if (step.planned) return step;
-  const bool repeats = repetition_.add(word, !plans_.empty());
-  step.ask_planner = repeats && repetition_.detector().period() >= rounds_.shortest_period();
+  const bool repeats = repetition_.add(word, kind == CallKind::free ? 0 : signature, !plans_.empty());
+  step.ask_planner = repeats && repetition_.period() >= rounds_.shortest_period();
   return step;
 }
 
@@ -219,6 +219,7 @@ void PlanFollower::diverge(const char* got, const std::string& difference) noexc
   if (early) rounds_.activated_in_vain();
   plan.diverged(early, matcher_.next(), calls_, std::move(why));
   repetition_.left_planned_iterations();
+  if (matcher_.lacks_frees()) whole_ = false;
   if (matcher_.next() == 0) {
     // A whole number of iterations, then another call: that is how loops end or pause, and no divergence.
     RunLogLine line(run_log::loop_end::line);

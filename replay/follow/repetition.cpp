@@ -3,6 +3,10 @@
 #include <algorithm>
 
 namespace reprise::replay {
+namespace {
+// Before the first of them memory is allocated that stays, and the detector of all calls sees what repeats only then.
+constexpr uint64_t kLooselyEqual = 4;
+}  // namespace
 
 void Repetition::watch_for_others() noexcept {
   watching_ = true;
@@ -27,10 +31,26 @@ CountedLoops Repetition::take() noexcept {
   return {std::move(loops_), next_iteration_};
 }
 
-bool Repetition::add(uint64_t word, bool has_plans) noexcept {
+bool Repetition::add(uint64_t word, uint64_t loose, bool has_plans) noexcept {
   for (LoopCounter& loop : loops_) loop.add(word);
   if (!loops_.empty()) tell();
-  return detect(word, has_plans);
+  const bool repeats = detect(word, has_plans);
+  repeats_loosely_ = !repeats && watching_ && !has_plans && loose != 0 && detect_loosely(loose);
+  return repeats || repeats_loosely_;
+}
+
+// Asked about after 4 equal periods, 8, 16 ..., where they are most of what the program has done.
+bool Repetition::detect_loosely(uint64_t loose) noexcept {
+  loose_.add(loose);
+  if (loose_.repetitions() < kLooselyEqual) {
+    loose_wanted_ = kLooselyEqual;
+    return false;
+  }
+  const bool as_found = detector_.repetitions() > 1 && detector_.period() >= loose_.period();
+  const bool is_most = 4 * loose_.repetitions() * loose_.period() >= 3 * loose_.calls();
+  if (as_found || !is_most || loose_.period() < 2 || loose_.repetitions() < loose_wanted_) return false;
+  loose_wanted_ = 2 * loose_.repetitions();
+  return true;
 }
 
 void Repetition::tell() noexcept {

@@ -35,8 +35,14 @@ class Repetition {
   uint32_t counter_of(const PlanIndex& index) noexcept;
   CountedLoops take() noexcept;
 
-  // A call that no plan rules. true: the last two periods were equal for the first time at this distance.
-  bool add(uint64_t word, bool has_plans) noexcept;
+  // A call that no plan rules. true: the last two periods were equal for the first time at this distance; or, where
+  // there is no plan, so many that only their frees are in another order each time (`loose`: the call's signature; 0: a
+  // free).
+  bool add(uint64_t word, uint64_t loose, bool has_plans) noexcept;
+  // What repeats, where add() has just said so.
+  uint64_t period() const noexcept { return repeats_loosely_ ? loose_.period() : detector_.period(); }
+  bool repeats_loosely() const noexcept { return repeats_loosely_; }
+  uint64_t loop() const noexcept { return repeats_loosely_ ? loose_.loop() : detector_.loop(); }
   // A plan's iteration begins: what is mostly over on demand counts.
   void plan_begins() noexcept;
   // It came in force, or has begun an iteration at least.
@@ -54,12 +60,16 @@ class Repetition {
 
  private:
   bool detect(uint64_t word, bool has_plans) noexcept;
+  bool detect_loosely(uint64_t loose) noexcept;
   void begin_to_count() noexcept;
   void boundary() noexcept;
   void tell() noexcept;
 
   Shared& shared_;
   Detector detector_;
+  Detector loose_{1u << 17};   // of all calls but frees, whatever is alive
+  uint64_t loose_wanted_ = 0;  // so many equal periods are worth a question
+  bool repeats_loosely_ = false;
   std::vector<LoopCounter> loops_;
   uint64_t next_iteration_ = 0;  // number of the next iteration that begins, by a plan or on demand
   bool watching_ = false;

@@ -6,6 +6,7 @@
 namespace reprise::replay {
 namespace {
 
+using plan::CallKind;
 using plan::kNone;
 using plan::VertexKind;
 
@@ -125,12 +126,20 @@ class Folder {
     index_.next_call.assign(count, 0);
     index_.last_call = count - 1;
     while (!of_program(index_.last_call)) --index_.last_call;
+    index_.last_work = index_.last_call;
+    while (index_.last_work > 0 && (frees(index_.last_work) || !of_program(index_.last_work))) --index_.last_work;
+    if (frees(index_.last_work)) index_.last_work = index_.last_call;
     uint32_t next = 0;
     for (uint32_t call = count; call-- > 0;) {
       index_.next_call[call] = next;
       if (of_program(call)) next = call;
     }
     index_.next_call[index_.last_call] = next;  // the first
+  }
+
+  bool frees(uint32_t call) const {
+    const CallKind kind = plan_.calls[call].kind;
+    return kind == CallKind::free || kind == CallKind::free_handover || kind == CallKind::late_free;
   }
 
   PlanIndex& index_;

@@ -14,23 +14,23 @@ void Matcher::begin(const PlanIndex* plan_index, const std::vector<CUdeviceptr>&
   managed_ = managed;
   addresses_.assign(plan_index->addresses.begin(), plan_index->addresses.end());
   std::copy(persistent.begin(), persistent.end(), addresses_.begin());
-  next_ = 0;
-  iteration_ = first;
-}
-
-void Matcher::consume(Match* match) noexcept {
-  *match = {next_, iteration_};
-  if (next_ == plan_index_->last_call) ++iteration_;
-  next_ = plan_index_->next_call[next_];
+  cursor_.begin(plan_index, first);
 }
 
 bool Matcher::op(const Command& command, Match* match) noexcept {
-  const plan::Call& call = plan_index_->plan.calls[next_];
-  const bool same = is_same_call(
-      call, command, managed_,
-      [&](uint32_t tensor, const Access& access) { return address_of(tensor) == access.address - access.offset; },
-      [&](const Access& access) { return has_pointee(call, access.address - access.offset); });
-  if (same) consume(match);
+  const bool may_come = cursor_.pass_frees();
+  const plan::Call& call = cursor_.expected();
+  const bool same =
+      may_come &&
+      is_same_call(
+          call, command, managed_,
+          [&](uint32_t tensor, const Access& access) { return address_of(tensor) == access.address - access.offset; },
+          [&](const Access& access) { return has_pointee(call, access.address - access.offset); });
+  if (same) {
+    cursor_.consume(match);
+  } else {
+    cursor_.go_back();
+  }
   return same;
 }
 
@@ -63,19 +63,22 @@ void Matcher::add_pointees(const Match& match, std::vector<Access>* accesses, ui
 }
 
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
-  const plan::Call& expected = plan_index_->plan.calls[next_];
-  if (!is_same_allocation(plan_index_->plan, expected, call)) return false;
+  const bool may_come = cursor_.pass_frees();
+  const plan::Call& expected = cursor_.expected();
+  if (!may_come || !is_same_allocation(plan_index_->plan, expected, call)) {
+    cursor_.go_back();
+    return false;
+  }
   *address = address_of(expected.tensor);
   if (expected.kind == CallKind::allocate_handover) std::erase(handovers_, expected.tensor);
-  consume(match);
+  cursor_.consume(match);
   return true;
 }
 
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
-  const plan::Call& expected = plan_index_->plan.calls[next_];
-  if (!is_free(expected) || address_of(expected.tensor) != call.address) return false;
-  if (expected.kind == CallKind::free_handover) handovers_.push_back(expected.tensor);
-  consume(match);
+  if (!cursor_.free([&](uint32_t tensor) { return address_of(tensor) == call.address; }, match)) return false;
+  const plan::Call& freed = plan_index_->plan.calls[match->call];
+  if (freed.kind == CallKind::free_handover) handovers_.push_back(freed.tensor);
   return true;
 }
 
@@ -87,7 +90,7 @@ std::vector<OpenHandover> Matcher::end() noexcept {
 }
 
 std::string Matcher::expected() const {
-  const plan::Call& call = plan_index_->plan.calls[next_];
+  const plan::Call& call = expected_call();
   switch (call.kind) {
     case CallKind::allocate:
     case CallKind::allocate_handover:

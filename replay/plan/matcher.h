@@ -7,15 +7,9 @@
 #include <vector>
 
 #include "preload/calls/command.h"
-#include "replay/plan/plan_index.h"
+#include "replay/plan/call_cursor.h"
 
 namespace reprise::replay {
-
-// Which call of which iteration was matched.
-struct Match {
-  uint32_t call = 0;
-  uint64_t iteration = 0;
-};
 
 // The address range of a tensor in handover: freed by the program, and the allocation that the plan expects to take it
 // over has not come.
@@ -45,25 +39,27 @@ class Matcher {
   // The plan is over. Returns the ranges of the handovers whose allocation has not come.
   std::vector<OpenHandover> end() noexcept;
 
-  uint32_t next() const noexcept { return next_; }
-  uint64_t iteration() const noexcept { return iteration_; }
+  uint32_t next() const noexcept { return cursor_.next(); }
+  uint64_t iteration() const noexcept { return cursor_.iteration(); }
+  // Frees of iterations that are over have not come.
+  bool lacks_frees() const noexcept { return cursor_.any_passed(); }
   // What the plan expects next, and in words for the run log.
-  const plan::Call& expected_call() const noexcept { return plan_index_->plan.calls[next_]; }
+  const plan::Call& expected_call() const noexcept {
+    return cursor_.overdue() != nullptr ? *cursor_.overdue() : cursor_.expected();
+  }
   std::string expected() const;
   const plan::Plan& plan() const noexcept { return plan_index_->plan; }
   CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
   bool manages(CUdeviceptr address) const noexcept { return managed_.contains(address); }
 
  private:
-  void consume(Match* match) noexcept;
   bool has_pointee(const plan::Call& call, CUdeviceptr base) const noexcept;
 
   const PlanIndex* plan_index_ = nullptr;
   Zone managed_;
   std::vector<CUdeviceptr> addresses_;  // by plan tensor
   std::vector<uint32_t> handovers_;     // plan tensors in handover
-  uint32_t next_ = 0;
-  uint64_t iteration_ = 0;
+  CallCursor cursor_;
 };
 
 }  // namespace reprise::replay

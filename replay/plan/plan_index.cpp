@@ -253,6 +253,10 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
     plan_index->offloaded[vertex.tensor] = true;
   }
   invert_edges(plan_index);
+  plan_index->windows = free_windows(*plan_index);
+  for (uint32_t call = 0; call < made.calls.size(); ++call) {
+    if (plan_index->windows[call].behind != kNone) plan_index->early_frees.push_back(call);
+  }
   find_kept_mappings(plan_index);
   plan_index->as_trusted = as_trusted;
   plan_index->aliased.assign(made.tensors.size(), false);

@@ -8,6 +8,7 @@
 
 #include "analyzer/plan/plan.h"
 #include "replay/memory/ranges.h"
+#include "replay/plan/free_windows.h"
 
 namespace reprise::replay {
 
@@ -70,10 +71,13 @@ struct PlanRepeats {
 
 struct PlanIndex : PlanOrder, PlanTensors, PlanRepeats {
   plan::Plan plan;
-  bool as_trusted = false;          // audited safety, and all ops are
-  bool remaps = false;              // a tensor comes to other chunks than those of its home
-  uint32_t last_call = 0;           // of the program
-  std::vector<uint32_t> next_call;  // by call: the program's next one
+  bool as_trusted = false;            // audited safety, and all ops are
+  bool remaps = false;                // a tensor comes to other chunks than those of its home
+  uint32_t last_call = 0;             // of the program
+  uint32_t last_work = 0;             // ... that is no free; last_call, where all are
+  std::vector<uint32_t> next_call;    // by call: the program's next one
+  std::vector<FreeWindow> windows;    // by call
+  std::vector<uint32_t> early_frees;  // calls, ascending: frees that may come before their turn
 };
 
 // Gives the plan's own tensors addresses in `zone` and inverts the edges: small ones at its beginning, large ones from

@@ -8,11 +8,6 @@ namespace reprise::replay {
 
 using plan::CallKind;
 
-void Rehearsal::consume() noexcept {
-  finished_ = next_ == plan_index_->last_call;
-  next_ = plan_index_->next_call[next_];
-}
-
 // Of what is there at the start nothing is known before a call names it.
 bool Rehearsal::stands_for(uint32_t tensor, uint64_t allocation) noexcept {
   uint64_t& known = allocations_[tensor];
@@ -34,31 +29,34 @@ bool Rehearsal::is_pointee(const plan::Call& call, uint64_t allocation) noexcept
 }
 
 bool Rehearsal::op(const Command& command) noexcept {
-  const plan::Call& call = plan_index_->plan.calls[next_];
+  if (!cursor_.pass_frees() || cursor_.iteration() == 1) return false;
+  const plan::Call& call = cursor_.expected();
+  Match match;
   const bool same = is_same_call(
       call, command, managed_,
       [&](uint32_t tensor, const Access& access) { return stands_for(tensor, access.allocation); },
       [&](const Access& access) { return is_pointee(call, access.allocation); });
-  if (same) consume();
+  if (same) cursor_.consume(&match);
   return same;
 }
 
 bool Rehearsal::allocate(const AllocateCall& call) noexcept {
-  const plan::Call& expected = plan_index_->plan.calls[next_];
+  if (!cursor_.pass_frees() || cursor_.iteration() == 1) return false;
+  const plan::Call& expected = cursor_.expected();
   if (!is_same_allocation(plan_index_->plan, expected, call)) return false;
   allocations_[expected.tensor] = call.allocation;
-  consume();
+  Match match;
+  cursor_.consume(&match);
   return true;
 }
 
 bool Rehearsal::free(const FreeCall& call) noexcept {
-  const plan::Call& expected = plan_index_->plan.calls[next_];
-  if (!is_free(expected) || plan_index_->plan.tensors[expected.tensor].size != call.size ||
-      !stands_for(expected.tensor, call.allocation)) {
-    return false;
-  }
-  consume();
-  return true;
+  Match match;
+  return cursor_.free(
+      [&](uint32_t tensor) {
+        return plan_index_->plan.tensors[tensor].size == call.size && stands_for(tensor, call.allocation);
+      },
+      &match);
 }
 
 }  // namespace reprise::replay

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "preload/calls/command.h"
-#include "replay/plan/plan_index.h"
+#include "replay/plan/call_cursor.h"
 
 namespace reprise::replay {
 
@@ -14,7 +14,9 @@ class Rehearsal {
  public:
   // The next call may be the plan's first. Pointers outside `managed` are not compared.
   Rehearsal(const PlanIndex* plan_index, Zone managed) noexcept
-      : plan_index_(plan_index), managed_(managed), allocations_(plan_index->plan.tensors.size(), kUnknown) {}
+      : plan_index_(plan_index), managed_(managed), allocations_(plan_index->plan.tensors.size(), kUnknown) {
+    cursor_.begin(plan_index, 0);
+  }
 
   // Is it the expected call? Then the next one is expected from here on; else the rehearsal is over.
   bool op(const Command& command) noexcept;
@@ -22,7 +24,7 @@ class Rehearsal {
   bool free(const FreeCall& call) noexcept;
 
   // That was the last call of the iteration.
-  bool finished() const noexcept { return finished_; }
+  bool finished() const noexcept { return cursor_.iteration() == 1 && !cursor_.any_passed(); }
   // By tensor of the plan: the allocation that stands for it where the next iteration begins. kUnknown: no call named
   // it.
   static constexpr uint64_t kUnknown = 0;  // allocations count from 1
@@ -31,13 +33,11 @@ class Rehearsal {
  private:
   bool stands_for(uint32_t tensor, uint64_t allocation) noexcept;
   bool is_pointee(const plan::Call& call, uint64_t allocation) noexcept;
-  void consume() noexcept;
 
   const PlanIndex* plan_index_;
   Zone managed_;
   std::vector<uint64_t> allocations_;
-  uint32_t next_ = 0;
-  bool finished_ = false;
+  CallCursor cursor_;
 };
 
 }  // namespace reprise::replay

@@ -172,7 +172,7 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
     stop(false);
   }
   Repetition& repetition = follower_.repetition();
-  const uint64_t loop = repeats ? repetition.detector().loop() : 0;
+  const uint64_t loop = repeats ? repetition.loop() : 0;
   if (repeats && phase_ == Phase::left_out && questions_.is_another(loop, follower_.calls_seen())) {
     return plan_again(sequence);
   }
@@ -203,6 +203,7 @@ void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
   say<Cause::no_plan_yet>(planner_.answer().message);
   on_demand(run_log::on_demand::no_iteration, planner_.answer().message);
   why_.not_yet(planner_.answer().message);
+  if (asked_.loosely) return planner_.reset();  // says nothing about what repeats call by call
   if (planner_.answer().is_early) questions_.answered_early();
   if (planner_.answer().is_part) questions_.answered_part(follower_.calls_seen());
   planner_.reset();
@@ -353,7 +354,8 @@ void PlanSession::ask() noexcept {
   }
   asked_.with_room = request.budget_bytes;
   Detector& detector = follower_.repetition().detector();
-  detector.asked();
+  asked_.loosely = follower_.repetition().repeats_loosely();
+  if (!asked_.loosely) detector.asked();
   request.from_call = recording_.from_call();
   // During a hold shorter loops have plans.
   request.least_calls = follower_.rounds().holding() ? detector.period() - detector.period() / 8 : 0;

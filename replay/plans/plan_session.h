@@ -90,6 +90,7 @@ class PlanSession {
     uint64_t at_ns = 0;
     std::string plan_path;
     std::optional<uint32_t> plan;  // that it has led to
+    bool loosely = false;          // what repeats, but for the order of frees
   } asked_;                        // the planner, last
 };
 

@@ -22,8 +22,10 @@
 //     slices     steps on slices of a data set that stays on the device
 //     moved      every eight steps all tensors go to the host and come back in another order
 //     sizes      twelve steps of a size, then twelve of the next smaller one
+//     collected  steps whose frees another thread makes, some launches later and in another order each time
 //
 // phases_program CUBIN KIND ROUNDS
+#include <thread>
 #include <utility>
 
 #include "tests/e2e/support/driver_program.h"
@@ -82,8 +84,10 @@ class Program {
       if (kind == "slices") step_on_slice(round);
       if (kind == "moved" && round % 8 == 7) move();
       if (kind == "moved") step(kBatch);
+      if (kind == "collected") step_and_collect();
       if (kind == "sizes") step(kBatch - static_cast<size_t>(round / 12) * 16 * kKib);
     }
+    collect(0);
     for (const Tensor& weight : weights_) print("final", weight);
   }
 
@@ -101,6 +105,38 @@ class Program {
     tensor.bytes = bytes;
     CHECK(cuMemAlloc(&tensor.address, bytes));
     return tensor;
+  }
+
+  void free(const Tensor& tensor) {
+    if (!collects_) {
+      CHECK(cuMemFree(tensor.address));
+      return;
+    }
+    garbage_.push_back({tensor, random() % 5});
+  }
+
+  // What has been there for so many launches, in any order. At most `left` stay.
+  void collect(size_t left) {
+    std::vector<Tensor> due;
+    for (size_t i = garbage_.size(); i-- > 0;) {
+      if (--garbage_[i].second >= 0 && garbage_.size() <= left) continue;
+      due.insert(due.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(random()) % (due.size() + 1)),
+                 garbage_[i].first);
+      garbage_.erase(garbage_.begin() + static_cast<ptrdiff_t>(i));
+    }
+    if (due.empty()) return;
+    CUcontext context = nullptr;
+    CHECK(cuCtxGetCurrent(&context));
+    std::thread([&] {
+      CHECK(cuCtxSetCurrent(context));
+      for (const Tensor& tensor : due) CHECK(cuMemFree(tensor.address));
+    }).join();
+  }
+
+  void step_and_collect() {
+    collects_ = true;
+    step(kBatch);
+    collect(random() % 4 == 0 ? 1 : 0);
   }
 
   // A layer's weight, its gradient, and a small one.
@@ -122,6 +158,7 @@ class Program {
   void launch(CUfunction function, size_t words, void** parameters) {
     const auto blocks = static_cast<unsigned>((words + 255) / 256);
     CHECK(cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, stream_, parameters, nullptr));
+    if (collects_) collect(garbage_.size());
   }
 
   void mix(Tensor to, Tensor from, unsigned salt) {
@@ -155,11 +192,11 @@ class Program {
       if (keep && i == 3) {
         kept_.push_back(activations[i + 1]);
       } else {
-        CHECK(cuMemFree(activations[i + 1].address));
+        free(activations[i + 1]);
       }
     }
-    CHECK(cuMemFree(scratch.address));
-    CHECK(cuMemFree(activations[0].address));
+    free(scratch);
+    free(activations[0]);
   }
 
   void update() {
@@ -344,6 +381,8 @@ class Program {
   std::vector<CUstream> sides_;
   CUevent event_ = nullptr;
   CUstream stream_ = nullptr;  // that kernels are launched on
+  bool collects_ = false;
+  std::vector<std::pair<Tensor, int>> garbage_;  // with launches until it is freed
   Tensor data_;
   Tensor loss_;
   uint32_t random_ = 1;

@@ -4,6 +4,9 @@
 
 #include <rapidcheck.h>
 
+#include <map>
+#include <utility>
+
 #include "tests/support/test.h"
 #include "tests/unit/replay/plan/random_plan.h"
 
@@ -178,6 +181,8 @@ bool same_call(const Live& a, const Live& b) {
                     [](const Access& x, const Access& y) { return x.address == y.address && x.offset == y.offset; });
 }
 
+bool is_free(const Live& call) { return call.kind == CallKind::free; }
+
 TEST(MatcherPropertyTest, AcceptsTheIterationAndRejectsEveryOtherCall) {
   EXPECT_TRUE(rc::check("exactly the recorded call is accepted", [] {
     const Iteration iteration(testing::RandomPlan(kChunk).take());
@@ -196,7 +201,8 @@ TEST(MatcherPropertyTest, AcceptsTheIterationAndRejectsEveryOtherCall) {
           RC_ASSERT(matcher.next() == i && matcher.iteration() == first + round);
         }
         for (const Live& other : iteration.calls()) {  // left out, twice, or in another order
-          if (!same_call(other, right)) RC_ASSERT(!ask(matcher, other).matched);
+          if (is_free(right) || is_free(other) || same_call(other, right)) continue;
+          RC_ASSERT(!ask(matcher, other).matched);
         }
         const Answer answer = ask(matcher, right);
         RC_ASSERT(answer.matched);
@@ -208,6 +214,130 @@ TEST(MatcherPropertyTest, AcceptsTheIterationAndRejectsEveryOtherCall) {
     }
     RC_ASSERT(matcher.next() == 0u && matcher.iteration() == first + 3);
     RC_ASSERT(matcher.end().empty());
+  }));
+}
+
+// What free_windows() says, from the plan's text alone: between two iterations at `at` and at `at` + 1 calls.
+class Needs {
+ public:
+  explicit Needs(const PlanIndex& index) : index_(index), plan_(index.plan), calls_(plan_.calls.size()) {}
+
+  // May the free at `call` come when `next` is expected, counted from the start of its iteration?
+  bool may_come_before(size_t call, size_t next) const {
+    const plan::Call& free = plan_.calls[call];
+    if (call == 0 || free.kind != CallKind::free) return next == call;
+    if (next == call) return true;
+    const plan::Tensor& tensor = plan_.tensors[free.tensor];
+    if (next > call) {
+      for (size_t passed = call + 1; passed < next; ++passed) {
+        if (needs(free, tensor, passed)) return false;
+      }
+      return true;
+    }
+    if (next <= tensor.allocate_call) return false;
+    const auto is_free = [](const plan::Call& one) { return one.kind == CallKind::free; };
+    const auto calls = plan_.calls.begin();
+    if (std::all_of(calls + static_cast<ptrdiff_t>(next), calls + static_cast<ptrdiff_t>(call), is_free)) return true;
+    return !uses(free.vertex, next, call);
+  }
+
+ private:
+  bool is_op(uint32_t v) const { return plan_.vertices[v].kind == plan::VertexKind::op; }
+
+  // Does the release wait for an op or a free of [from, to)?
+  bool uses(uint32_t v, size_t from, size_t to) const {
+    for (const plan::Predecessor& p : plan_.vertices[v].predecessors) {
+      if (p.distance != 0) continue;
+      if (plan_.vertices[p.vertex].call != plan::kNone) {
+        if (plan_.vertices[p.vertex].call >= from && plan_.vertices[p.vertex].call < to) return true;
+      } else if (uses(p.vertex, from, to)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Does call `at`, of this or the next iteration, wait for the release, or take the tensor's place?
+  bool needs(const plan::Call& free, const plan::Tensor& tensor, size_t at) const {
+    const plan::Call& call = plan_.calls[at % calls_];
+    if (call.kind == CallKind::op) {
+      return std::any_of(depend_.at(free.vertex).begin(), depend_.at(free.vertex).end(),
+                         [&](const auto& need) { return need == std::pair(call.vertex, at / calls_); });
+    }
+    if (call.kind != CallKind::allocate) return false;
+    const plan::Tensor& other = plan_.tensors[call.tensor];
+    if (&other == &tensor) return true;
+    const auto end = [](const plan::Tensor& one) { return one.slab_offset + std::max<uint64_t>(one.size, 1); };
+    if (other.chunk_count != 0 || tensor.chunk_count != 0) return false;  // random plans have no placements
+    return other.slab_offset < end(tensor) && tensor.slab_offset < end(other);
+  }
+
+  // By vertex: what waits for it, with the iteration, up to an op.
+  std::map<uint32_t, std::vector<std::pair<uint32_t, size_t>>> dependents() const {
+    std::map<uint32_t, std::vector<std::pair<uint32_t, size_t>>> found;
+    for (uint32_t v = 0; v < plan_.vertices.size(); ++v) {
+      std::vector<std::pair<uint32_t, size_t>> left{{v, 0}};
+      for (size_t i = 0; i < left.size(); ++i) {
+        const auto [from, round] = left[i];
+        if (i != 0 && is_op(from)) continue;
+        for (uint32_t to = 0; to < plan_.vertices.size(); ++to) {
+          for (const plan::Predecessor& p : plan_.vertices[to].predecessors) {
+            const std::pair<uint32_t, size_t> next{to, round + p.distance};
+            if (p.vertex != from || next.second > 1) continue;
+            if (std::find(left.begin() + 1, left.end(), next) == left.end()) left.push_back(next);
+          }
+        }
+      }
+      found[v].assign(left.begin() + 1, left.end());
+    }
+    return found;
+  }
+
+  const PlanIndex& index_;
+  const plan::Plan& plan_;
+  const size_t calls_;
+  const std::map<uint32_t, std::vector<std::pair<uint32_t, size_t>>> depend_ = dependents();
+};
+
+TEST(MatcherPropertyTest, AFreeComesBetweenTheLastUseAndTheNextNeedOfItsPlace) {
+  EXPECT_TRUE(rc::check("one free moves", [] {
+    const Iteration iteration(testing::RandomPlan(kChunk).take());
+    RC_ASSERT(iteration.ok());
+    const Needs needs(iteration.index());
+    const size_t count = iteration.calls().size();
+    std::vector<size_t> frees;
+    for (size_t i = 0; i < count; ++i) {
+      if (is_free(iteration.calls()[i])) frees.push_back(i);
+    }
+    if (frees.empty()) return;
+    const size_t moved = frees[testing::uniform<size_t>(0, frees.size())];
+    const size_t to = testing::uniform<size_t>(0, 2 * count);
+    Matcher matcher;
+    iteration.begin(&matcher, 5);
+    // What is behind the free cannot come when it may not be passed, nor the free where it may not come early.
+    bool expected = needs.may_come_before(moved, to);
+    for (size_t at = 0; at < to || at <= moved; ++at) {
+      if (at == to) {
+        const Answer early = ask(matcher, iteration.calls()[moved]);
+        if (early.matched && early.match.call != moved) return;  // another small tensor lived at the address
+        RC_ASSERT(early.matched == expected);
+        if (!expected) return;
+        RC_ASSERT(early.match.iteration == 5u);
+      }
+      if (at == moved) continue;
+      if (at % count == moved && at != moved) return;
+      const bool due = at > moved && to > moved && !needs.may_come_before(moved, at + 1);
+      const Answer answer = ask(matcher, iteration.calls()[at % count]);
+      RC_LOG() << "free " << moved << " before " << to << ", call " << at << " of " << count << " until "
+               << iteration.index().windows[moved].until << "\n"
+               << plan::to_text(iteration.index().plan);
+      RC_ASSERT(answer.matched == !due);
+      if (due) return;
+      RC_ASSERT(answer.match.call == at % count && answer.match.iteration == 5 + at / count);
+    }
+    if (to <= moved) return;
+    const Answer late = ask(matcher, iteration.calls()[moved]);
+    RC_ASSERT(late.matched && late.match.call == moved && late.match.iteration == 5u);
   }));
 }
 
