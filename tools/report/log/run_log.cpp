@@ -54,20 +54,27 @@ void read_start(const json& line, RunLog& log) {
 
 void read_not_managed(const json& line, RunLog& log) { log.not_managed = value_of(line, run_log::not_managed::reason); }
 
+constexpr uint64_t kMostPlans = 1024;  // more than a run ever has
+
 // A plan that replaces another one is told as the same one.
 uint64_t shown_number(const RunLog& log, uint64_t number) {
   return number < log.plans.numbers.size() ? log.plans.numbers[number] : number;
 }
 
 void read_plan_line(const json& line, RunLog& log) {
-  const uint64_t number = log.plans.numbers.size();
+  std::vector<uint64_t>& numbers = log.plans.numbers;
+  const bool numbered = line.contains(run_log::plan::index.name);
+  const uint64_t number = numbered ? value_of(line, run_log::plan::index) : numbers.size();
+  if (number >= kMostPlans) return;
+  if (number >= numbers.size()) numbers.resize(number + 1);
   const bool replaces = line.contains(run_log::plan::replaces.name);
-  log.plans.numbers.push_back(replaces ? shown_number(log, value_of(line, run_log::plan::replaces)) : log.plan_count);
+  numbers[number] = replaces ? shown_number(log, value_of(line, run_log::plan::replaces)) : log.plan_count;
   if (!replaces) {
     log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
     ++log.plan_count;
   }
-  if (log.plans.numbers.back() != 0) return;
+  if (numbers[number] != 0) return;
+  log.plans.kept = line.contains(run_log::plan::kept.name);
   log.plans.shown = number;
   log.activities.clear();  // of the one before it
   log.plan_calls = value_of(line, run_log::plan::calls);

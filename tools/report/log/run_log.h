@@ -120,8 +120,9 @@ struct RunUnmanaged {
 
 // What "plan" lines say of each other. A plan that replaces another one, of the same loop, is told as the same one.
 struct RunPlans {
-  std::vector<uint64_t> numbers;  // by line
-  uint64_t shown = 0;             // the line of the first one, or of what has replaced it
+  std::vector<uint64_t> numbers;  // by the number that other lines name it by
+  bool kept = false;              // the first one: by an earlier run
+  uint64_t shown = 0;             // its number of the first one, or of what has replaced it
 };
 
 // To find out what kernels do.
