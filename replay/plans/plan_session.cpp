@@ -22,7 +22,7 @@ constexpr uint64_t kMostCallsRecorded = 10'000'000;
 bool is_known(const Shared& shared, const PlanFollower& follower, uint32_t plans, const plan::Plan& plan) noexcept {
   uint32_t of_its_calls = 0;
   for (uint32_t i = 0; i < plans; ++i) {
-    if (follower.known(i).better) continue;
+    if (follower.known(i).better || follower.known(i).is_guess()) continue;
     const plan::Plan& known = follower.known(i).plan();
     if (calls_of(known) != calls_of(plan) || alive_at_start(known) != alive_at_start(plan)) continue;
     const bool of_use = !follower.known(i).never_lasts() && !shared.plan_unusable[i].load(std::memory_order_relaxed);
