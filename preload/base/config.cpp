@@ -163,6 +163,7 @@ constexpr Dependent kDependents[] = {
     {"REPRISE_PLAN_LIMIT", plans, kPlanning},
     {"REPRISE_WAIT_FOR_PLAN", plans, kPlanning},
     {"REPRISE_KEEP", plans, kPlanning},
+    {"REPRISE_KEEP_PLANS", plans, kPlanning},
     {"REPRISE_FACTS", manages, kManaging},
     {"REPRISE_ACTIVITY", times, phrase<Cause::unless_timed>()},
     {"REPRISE_CALL_SITES", records, phrase<Cause::unless_recording>(), "1"},

@@ -34,6 +34,14 @@ Result<KernelFacts> read(const std::string& path) {
                                                  facts.status().message()));
 }
 
+std::string cache_folder(const std::string& name) {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    return std::string(cache) + "/reprise/" + name;
+  }
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/reprise/" + name : std::string();
+}
+
 }  // namespace
 
 std::string today() {
@@ -46,12 +54,11 @@ std::string today() {
 }
 
 std::string folder_of_facts(const char* chosen) {
-  if (chosen != nullptr && *chosen != '\0') return chosen;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
-    return std::string(cache) + "/reprise/kernels";
-  }
-  const char* const home = std::getenv("HOME");
-  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/reprise/kernels" : std::string();
+  return chosen != nullptr && *chosen != '\0' ? chosen : cache_folder("kernels");
+}
+
+std::string folder_of_plans(const char* chosen) {
+  return chosen != nullptr && *chosen != '\0' ? std::string(chosen) + "/plans" : cache_folder("plans");
 }
 
 const char* why_no_facts() noexcept {

@@ -13,6 +13,8 @@ namespace reprise::facts {
 // `chosen` (REPRISE_FACTS) where there is one, else the cache folder of $XDG_CACHE_HOME, else of $HOME. Empty: neither
 // is set.
 std::string folder_of_facts(const char* chosen);
+// Beside it: that of plans which are kept for a program's next run.
+std::string folder_of_plans(const char* chosen);
 // What is said then.
 const char* why_no_facts() noexcept;
 

@@ -208,6 +208,7 @@ void Dispatcher::activate(LogEntry& entry) noexcept {
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   } else {
     on_demand_.look_ahead.stop();
+    follow_budget();  // a plan of an earlier run brings one with it
     executor_.activate(entry);
   }
   shared_.command_log.done(&entry);

@@ -42,6 +42,8 @@ class KnownPlan {
   bool is_due(uint64_t now) const noexcept;
   uint64_t failures() const noexcept { return early_failures_; }
 
+  // It is of an earlier run, and was never in force in this one.
+  bool is_guess() const noexcept { return index_->is_guess && !begun_; }
   void begun() noexcept;
   void ruled(uint64_t iterations) noexcept { ruled_ += iterations; }
   uint64_t iterations() const noexcept { return ruled_; }

@@ -37,6 +37,7 @@ void PlanFollower::use(const PlanIndex* index, std::optional<uint32_t> replaces)
   if (replaces) plans_[*replaces].better = static_cast<uint32_t>(plans_.size());
   plans_.emplace_back(index, repetition_.counter_of(*index), calls_);
   rounds_.plan_added();
+  if (!index->is_guess) repetition_.plan_is_known();
 }
 
 FollowedCall PlanFollower::op(const Command& command) noexcept {
@@ -100,7 +101,7 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   if (gave_way && !step.planned) plans_[current_].better.reset();  // in vain
   rehearse(kind, signature, same);
   if (step.planned) return step;
-  const bool repeats = repetition_.add(word, kind == CallKind::free ? 0 : signature, !plans_.empty());
+  const bool repeats = repetition_.add(word, kind == CallKind::free ? 0 : signature);
   step.ask_planner = repeats && repetition_.period() >= rounds_.shortest_period();
   return step;
 }

@@ -31,11 +31,11 @@ CountedLoops Repetition::take() noexcept {
   return {std::move(loops_), next_iteration_};
 }
 
-bool Repetition::add(uint64_t word, uint64_t loose, bool has_plans) noexcept {
+bool Repetition::add(uint64_t word, uint64_t loose) noexcept {
   for (LoopCounter& loop : loops_) loop.add(word);
   if (!loops_.empty()) tell();
-  const bool repeats = detect(word, has_plans);
-  repeats_loosely_ = !repeats && watching_ && !has_plans && loose != 0 && detect_loosely(loose);
+  const bool repeats = detect(word);
+  repeats_loosely_ = !repeats && watching_ && !has_plans_ && loose != 0 && detect_loosely(loose);
   return repeats || repeats_loosely_;
 }
 
@@ -64,14 +64,14 @@ void Repetition::tell() noexcept {
   shared_.counters.loops_unfinished.store(unfinished, std::memory_order_relaxed);
 }
 
-bool Repetition::detect(uint64_t word, bool has_plans) noexcept {
+bool Repetition::detect(uint64_t word) noexcept {
   if (!watching_ && period_ == 0) return false;
   if (period_ != 0 && ++in_period_ == period_) boundary();
   if (!watching_) return false;
   const bool repeats = detector_.add(word);
   // One call again and again is no iteration, and a line each would fill the log.
   const bool another = detector_.period() > 1 && period_ != detector_.period();
-  if (repeats && counts_ && !has_plans && another) begin_to_count();
+  if (repeats && counts_ && !has_plans_ && another) begin_to_count();
   return repeats;
 }
 
@@ -113,6 +113,7 @@ void Repetition::plan_begins() noexcept {
 }
 
 void Repetition::plan_in_force() noexcept {
+  has_plans_ = true;
   for (LoopCounter& loop : loops_) loop.start_over();
 }
 

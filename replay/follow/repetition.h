@@ -38,11 +38,14 @@ class Repetition {
   // A call that no plan rules. true: the last two periods were equal for the first time at this distance; or, where
   // there is no plan, so many that only their frees are in another order each time (`loose`: the call's signature; 0: a
   // free).
-  bool add(uint64_t word, uint64_t loose, bool has_plans) noexcept;
+  bool add(uint64_t word, uint64_t loose) noexcept;
   // What repeats, where add() has just said so.
   uint64_t period() const noexcept { return repeats_loosely_ ? loose_.period() : detector_.period(); }
   bool repeats_loosely() const noexcept { return repeats_loosely_; }
   uint64_t loop() const noexcept { return repeats_loosely_ ? loose_.loop() : detector_.loop(); }
+  // There is a plan. One of an earlier run, which nobody knows to be of this one, is when it comes in force.
+  void plan_is_known() noexcept { has_plans_ = true; }
+  bool has_plans() const noexcept { return has_plans_; }
   // A plan's iteration begins: what is mostly over on demand counts.
   void plan_begins() noexcept;
   // It came in force, or has begun an iteration at least.
@@ -59,7 +62,7 @@ class Repetition {
   }
 
  private:
-  bool detect(uint64_t word, bool has_plans) noexcept;
+  bool detect(uint64_t word) noexcept;
   bool detect_loosely(uint64_t loose) noexcept;
   void begin_to_count() noexcept;
   void boundary() noexcept;
@@ -73,6 +76,7 @@ class Repetition {
   std::vector<LoopCounter> loops_;
   uint64_t next_iteration_ = 0;  // number of the next iteration that begins, by a plan or on demand
   bool watching_ = false;
+  bool has_plans_ = false;
   bool counts_ = false;     // the iterations of a loop that repeats instead of the one before
   uint64_t period_ = 0;     // of the repetition that was found, to tell iterations on demand apart
   uint64_t in_period_ = 0;  // calls

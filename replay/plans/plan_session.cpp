@@ -9,7 +9,6 @@
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
 #include "preload/trace/identity.h"
-#include "preload/trace/signature.h"
 #include "replay/plans/plan_words.h"
 
 namespace reprise::replay {
@@ -17,50 +16,19 @@ namespace {
 
 // A trace of more calls fills a disk, and what is not found in them is no iteration.
 constexpr uint64_t kMostCallsRecorded = 10'000'000;
-// Of the plans' part of the arena, what is kept for their small tensors.
-constexpr uint64_t kSlabShare = 16;
-
-// A loop has the same calls wherever it is entered.
-uint64_t calls_of(const plan::Plan& plan) noexcept {
-  uint64_t sum = 0;
-  for (const plan::Call& call : plan.calls) {
-    if (!call.inserted && call.recompute_of == plan::kNone) sum += trace::hash_mix(1, call.signature);
-  }
-  return sum;
-}
-
-// ... and what is alive when it begins tells two of them apart that make the same calls.
-uint64_t alive_at_start(const plan::Plan& plan) noexcept {
-  uint64_t sum = 0;
-  for (const plan::Tensor& tensor : plan.tensors) {
-    if (tensor.allocate_call == plan::kNone) sum += trace::hash_mix(2, tensor.size);
-  }
-  return sum;
-}
 
 // Has one of the plans the same calls? One that never lasts may be of iterations whose tables led elsewhere, say, and
 // one that cannot be used any more may rest on a fact that has been forgotten since: one more is welcome.
 bool is_known(const Shared& shared, const PlanFollower& follower, uint32_t plans, const plan::Plan& plan) noexcept {
   uint32_t of_its_calls = 0;
   for (uint32_t i = 0; i < plans; ++i) {
-    if (follower.known(i).better) continue;
+    if (follower.known(i).better || follower.known(i).is_guess()) continue;
     const plan::Plan& known = follower.known(i).plan();
     if (calls_of(known) != calls_of(plan) || alive_at_start(known) != alive_at_start(plan)) continue;
     const bool of_use = !follower.known(i).never_lasts() && !shared.plan_unusable[i].load(std::memory_order_relaxed);
     if (of_use || ++of_its_calls == kMostAboutOneLoop) return true;
   }
   return false;
-}
-
-// Behind the addresses of the plans before: tensors that one of them has allocated may live on under another.
-PlanPlace next_place(const Shared& shared, uint32_t plans) noexcept {
-  const Zone& zone = shared.arena.plan;
-  uint64_t at = zone.bytes / kSlabShare / shared.chunk_bytes * shared.chunk_bytes;
-  if (plans > 0) {
-    const Zone& last = shared.plans[plans - 1].load(std::memory_order_relaxed)->ranges;
-    at = last.base + last.bytes - zone.base;
-  }
-  return {zone, at, shared.chunk_bytes};
 }
 
 // Bytes, by what the program takes and holds so far.
@@ -78,6 +46,14 @@ bool all_fits(const Shared& shared) noexcept {
   return std::min(chunks * shared.chunk_bytes, counters.room_bytes.load()) >= counters.peak_in_chunks_bytes.load();
 }
 
+void make_ready_for(const PlanIndex& index, const Shared& shared, bool* told_audited) noexcept {
+  if (shared.safety == plan::Safety::audited && !*told_audited && has_no_audited(index)) {
+    warn_of_nothing_audited();
+    *told_audited = true;
+  }
+  if (!index.repeats.empty()) identify_kernels();
+}
+
 std::string path_of_planner(const Config& config) {
   if (config.planner != nullptr && *config.planner != '\0') return config.planner;
   const std::string own = own_path();
@@ -93,6 +69,7 @@ PlanSession::PlanSession(const Config& config, Recorder* recorder, Shared* share
       follower_(shared, before != nullptr ? before->follower_.repetition().take() : CountedLoops{}),
       planner_(shared->safety),
       recording_(recorder, shared),
+      earlier_(config, shared, &follower_),
       why_(shared, before != nullptr ? &before->why_ : nullptr),
       is_first_(before == nullptr) {
   if (is_first_) return;
@@ -107,7 +84,11 @@ void PlanSession::open(uint64_t fixed_budget) noexcept {
   follower_.live().open(shared_.chunk_bytes, shared_.granularity);
   if (config_.plan != nullptr) return load_given(fixed_budget);
   follower_.repetition().watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && is_first_));
-  if (config_.audit) phase_ = Phase::stopped;
+  if (config_.audit) {
+    phase_ = Phase::stopped;
+  } else if (is_first_ && config_.keep_plans) {
+    plan_count_ = earlier_.open(fixed_budget);
+  }
 }
 
 void PlanSession::load_given(uint64_t fixed_budget) noexcept {
@@ -124,6 +105,12 @@ void PlanSession::close() noexcept {
 
 void PlanSession::after_step(const FollowedCall& step, uint64_t sequence) noexcept {
   recording_.follow(&follower_, sequence);
+  if (earlier_.follow(step)) {
+    make_ready_for(follower_.known(step.plan).index(), shared_, &told_audited_);
+    ++plans_taken_;
+    why_.plan_taken();
+    recording_.begin_anew_when_resumed();  // what the program does besides counts from when this plan has ended
+  }
   if (step.holds) {
     say<Cause::loop_recorded_whole>();
     recording_.begin_stretch(&follower_, sequence, 0);
@@ -258,7 +245,7 @@ void PlanSession::plan_impossible() noexcept {
   }
   shared_.counters.least_budget_bytes.store(needed);
   leave_out_loop(questions_.last_loop());
-  wanted_ = needed;
+  asked_.wanted = needed;
   grown();  // meanwhile, perhaps
 }
 
@@ -270,7 +257,7 @@ bool PlanSession::raise_to_plan(uint64_t needed) noexcept {
   if (needed <= counters.raised_bytes.load()) return false;  // and it was no use
   say<Cause::budget_raised>(asked_.budget, needed, planner_.answer().needed_because);
   counters.raised_bytes.store(needed);
-  wanted_ = needed;
+  asked_.wanted = needed;
   grown();
   return true;
 }
@@ -307,7 +294,7 @@ void PlanSession::plan_again(uint64_t sequence) noexcept {
 
 void PlanSession::stop(bool keep_recording) noexcept {
   phase_ = Phase::stopped;
-  wanted_ = 0;
+  asked_.wanted = 0;
   follower_.repetition().watch(false);
   follower_.rounds().end_hold();
   if (!keep_recording || !recording_.may_record()) recording_.stop();
@@ -316,10 +303,10 @@ void PlanSession::stop(bool keep_recording) noexcept {
 // More is alive at once than ever before: what did fit may fit no more, and a percentage is of more bytes, so that a
 // plan may be possible by now.
 void PlanSession::grown() noexcept {
-  const bool enough = wanted_ != 0 && budget_now(shared_) > asked_.budget && budget_now(shared_) >= wanted_;
+  const bool enough = asked_.wanted != 0 && budget_now(shared_) > asked_.budget && budget_now(shared_) >= asked_.wanted;
   if (!enough && (phase_ != Phase::fits || all_fits(shared_))) return;
   if (enough) {
-    wanted_ = 0;
+    asked_.wanted = 0;
     why_.forget();
     questions_.forget_loops();
     shared_.counters.least_budget_bytes.store(0);
@@ -362,6 +349,7 @@ void PlanSession::ask() noexcept {
   request.least_share = questions_.least_share(has_plans(), follower_.calls_seen());
   request.best_start = questions_.best_start(has_plans());
   request.first = !config_.wait_for_plan;
+  request.kept = earlier_.store();
   request.limit_seconds = config_.plan_limit;
   asked_.plan.reset();
   asked_.plan_path = request.plan;
@@ -385,11 +373,7 @@ void PlanSession::take_plan(uint64_t sequence) noexcept {
   }
   write_plan(shared_.run_log, *index,
              {plan_count_, asked_.plan_path, recording_ns, planner_ns, is_better ? asked_.plan : std::nullopt});
-  if (shared_.safety == plan::Safety::audited && !told_audited_ && has_no_audited(*index)) {
-    warn_of_nothing_audited();
-    told_audited_ = true;
-  }
-  if (!index->repeats.empty()) identify_kernels();
+  make_ready_for(*index, shared_, &told_audited_);
   if (is_better) {
     shared_.plans[plan_count_++].store(index, std::memory_order_release);
     return follower_.use(index, asked_.plan);

@@ -20,6 +20,7 @@
 #include "preload/record/recorder.h"
 #include "replay/follow/plan_follower.h"
 #include "replay/issue/shared.h"
+#include "replay/plans/earlier_plans.h"
 #include "replay/plans/planner_process.h"
 #include "replay/plans/planner_questions.h"
 #include "replay/plans/recorded_calls.h"
@@ -54,7 +55,7 @@ class PlanSession {
  private:
   enum class Phase : uint8_t { watching, fits, left_out, stopped };
 
-  bool has_plans() const noexcept { return plan_count_ > 0; }
+  bool has_plans() noexcept { return follower_.repetition().has_plans(); }
   void load_given(uint64_t fixed_budget) noexcept;
   void look_at_planner(bool repeats, uint64_t sequence) noexcept;
   void take_answer(PlanState state, uint64_t sequence) noexcept;
@@ -76,6 +77,7 @@ class PlanSession {
   PlanFollower follower_;
   PlannerProcess planner_;
   RecordedCalls recording_;
+  EarlierPlans earlier_;
   PlannerQuestions questions_;
   WhyUnplanned why_;
   Phase phase_ = Phase::watching;
@@ -83,10 +85,10 @@ class PlanSession {
   bool told_audited_ = false;
   uint32_t plan_count_ = 0;  // in this context
   uint64_t plans_taken_ = 0;
-  uint64_t wanted_ = 0;  // bytes that a plan takes, when the budget had less; else 0
   struct Asked {
     uint64_t budget = 0;  // bytes, and as much of it as the device had room for
     uint64_t with_room = 0;
+    uint64_t wanted = 0;  // that a plan takes, when the budget had less; else 0
     uint64_t at_ns = 0;
     std::string plan_path;
     std::optional<uint32_t> plan;  // that it has led to

@@ -5,6 +5,7 @@
 #include "analyzer/plan/enforced.h"
 #include "preload/base/causes.h"
 #include "preload/trace/identity.h"
+#include "preload/trace/signature.h"
 #include "replay/follow/loop_counter.h"
 
 namespace reprise::replay {
@@ -43,6 +44,7 @@ void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& take
       .add(run_log::plan::audited_launches, audited)
       .add(run_log::plan::aliased_tensors,
            static_cast<uint64_t>(std::count(index.aliased.begin(), index.aliased.end(), true)));
+  if (taken.kept) line.add(run_log::plan::kept, uint64_t{1});
   if (taken.replaces) line.add(run_log::plan::replaces, uint64_t{*taken.replaces});
   log.write(line);
   say<Cause::plan_made>(taken.number + 1, calls, plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes,
@@ -66,6 +68,22 @@ void warn_of_given(const Config& config, const Shared& shared, const plan::Plan&
   if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
     say<Cause::plan_of_another_kind>(config.plan, less);
   }
+}
+
+uint64_t calls_of(const plan::Plan& plan) noexcept {
+  uint64_t sum = 0;
+  for (const plan::Call& call : plan.calls) {
+    if (!call.inserted && call.recompute_of == plan::kNone) sum += trace::hash_mix(1, call.signature);
+  }
+  return sum;
+}
+
+uint64_t alive_at_start(const plan::Plan& plan) noexcept {
+  uint64_t sum = 0;
+  for (const plan::Tensor& tensor : plan.tensors) {
+    if (tensor.allocate_call == plan::kNone) sum += trace::hash_mix(2, tensor.size);
+  }
+  return sum;
 }
 
 bool has_no_audited(const PlanIndex& index) noexcept {

@@ -17,11 +17,17 @@ struct PlanTaken {
   uint64_t recording_ns = 0;
   uint64_t planner_ns = 0;
   std::optional<uint32_t> replaces = {};  // the plan of the same loop that was there first
+  bool kept = false;                      // from an earlier run
 };
 void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& taken) noexcept;
 
 // The user's plan was made for another program, safety or budget: it is tried all the same. The launcher refuses most.
 void warn_of_given(const Config& config, const Shared& shared, const plan::Plan& plan, uint64_t fixed_budget) noexcept;
+
+// A loop has the same calls wherever it is entered, ...
+uint64_t calls_of(const plan::Plan& plan) noexcept;
+// ... and what is alive when it begins tells two of them apart that make the same calls.
+uint64_t alive_at_start(const plan::Plan& plan) noexcept;
 
 // Audited safety without audited kernels is strict.
 bool has_no_audited(const PlanIndex& index) noexcept;

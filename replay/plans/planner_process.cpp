@@ -250,7 +250,9 @@ void conclude(PlannerAnswer* to, PlanState state) noexcept {
   to->state.notify_all();
 }
 
-void take(Result<plan::Plan> plan, const PlanPlace& place, plan::Safety safety, PlannerAnswer* to) noexcept {
+// `kept`: nullptr, or where it is kept for the next run.
+void take(Result<plan::Plan> plan, const PlanPlace& place, plan::Safety safety, KeptPlans* kept,
+          PlannerAnswer* to) noexcept {
   auto* const plan_index = new PlanIndex;  // lives as long as the process
   std::string why;
   if (!plan.ok()) {
@@ -258,6 +260,8 @@ void take(Result<plan::Plan> plan, const PlanPlace& place, plan::Safety safety, 
   } else if (make_plan_index(std::move(plan.value()), place.zone, place.chunk_bytes, plan_index, &why, safety,
                              place.ranges_at)) {
     to->plan_index = plan_index;
+    const Status status = kept == nullptr ? Status{} : kept->keep(plan_index->plan);
+    if (!status.ok()) say<Cause::plan_not_kept>(status.message());
     conclude(to, PlanState::ready);
     return;
   } else {
@@ -292,7 +296,8 @@ void search_on(const PlanRequest& request, uint64_t until, const PlanPlace& plac
     return conclude(to, PlanState::none);
   }
   const Zone& before = first->ranges;
-  take(std::move(plan), {place.zone, before.base + before.bytes - place.zone.base, place.chunk_bytes}, safety, to);
+  take(std::move(plan), {place.zone, before.base + before.bytes - place.zone.base, place.chunk_bytes}, safety,
+       request.kept.get(), to);
 }
 
 void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place, plan::Safety safety,
@@ -334,7 +339,7 @@ void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place,
   } else if (status == 0) {
     Result<plan::Plan> plan = read_unnamed(plan_file.path());
     const bool searches_on = to->searches_on = to->searches_on && plan.ok();
-    take(std::move(plan), place, safety, to);
+    take(std::move(plan), place, safety, request.kept.get(), to);
     if (searches_on) search_on(request, number_of(line, "until"), place, safety, to);
   } else {
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
@@ -373,7 +378,7 @@ void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const P
 }
 
 void PlannerProcess::load(const std::string& path, const PlanPlace& place) noexcept {
-  take(plan::read_plan(path), place, safety_, answer_.get());
+  take(plan::read_plan(path), place, safety_, nullptr, answer_.get());
 }
 
 }  // namespace reprise::replay

@@ -9,6 +9,7 @@
 
 #include "preload/record/recorder.h"
 #include "replay/plan/plan_index.h"
+#include "replay/plans/kept_plans.h"
 
 namespace reprise::replay {
 
@@ -19,12 +20,13 @@ struct PlanRequest {
   std::string policy;
   std::string facts;  // the folder with what is known of kernels; empty: nothing is
   uint64_t budget_bytes = 0;
-  uint64_t from_call = 0;      // of the trace, only what was called from this sequence number on
-  uint64_t least_calls = 0;    // of the iteration
-  uint32_t least_share = 0;    // of the recorded device time that it has to cover, in %
-  bool best_start = false;     // it has to begin where least is alive
-  bool first = false;          // where planning takes a while, there is a first answer at once, and a better one later
-  uint32_t limit_seconds = 0;  // a planner that takes longer is killed
+  uint64_t from_call = 0;    // of the trace, only what was called from this sequence number on
+  uint64_t least_calls = 0;  // of the iteration
+  uint32_t least_share = 0;  // of the recorded device time that it has to cover, in %
+  bool best_start = false;   // it has to begin where least is alive
+  bool first = false;        // where planning takes a while, there is a first answer at once, and a better one later
+  std::shared_ptr<KeptPlans> kept;  // what is made is kept for the next run; nullptr: it is not
+  uint32_t limit_seconds = 0;       // a planner that takes longer is killed
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };

@@ -46,7 +46,7 @@ void WhyUnplanned::end(const PlanFollower& follower, uint32_t plans, bool given)
   const bool none_ruled = shared_.counters.iterations_planned.load() == 0;
   for (uint32_t plan = 0; plan < plans; ++plan) {
     const KnownPlan& known = follower.known(plan);
-    if (follower.has_ruled(plan) || known.better) continue;
+    if (follower.has_ruled(plan) || known.better || known.is_guess()) continue;
     const std::string late = given ? std::string() : known.why_too_late(follower.calls_seen());
     const std::string never = known.why_never_begun();
     const std::string left =

@@ -17,7 +17,8 @@ struct Outcome {
   std::string err;
 };
 
-// Runs argv[0] with `environment` on top of ours. stdin is empty. Kills it after `timeout_seconds` (exit code 124).
+// Runs argv[0] with `environment` on top of ours; no plans of earlier runs are used unless it says so. stdin is empty.
+// Kills it after `timeout_seconds` (exit code 124).
 Outcome run(const Words& argv, const Environment& environment = {}, int timeout_seconds = 120);
 
 // Absolute path of `relative` in the build tree.

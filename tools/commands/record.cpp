@@ -136,7 +136,7 @@ int run_record(SessionOptions& options, const ProgramArguments& program) {
   if (made.ok()) {
     folder.emplace(std::move(made.value()));
     if (Status status = record_through(*folder, settings); !status.ok()) return fail(status);
-    settings.keep_files = true;
+    settings.keeps.files = true;
   } else if (settings.budget.set()) {
     return fail(made.status());
   }

@@ -28,6 +28,7 @@ struct RunOptions {
   SessionOptions session;
   std::string report;
   bool keep = false;
+  bool no_memory = false;
 };
 
 // What the user did not name lives in a private folder for as long as it is needed.
@@ -39,7 +40,7 @@ Status use_private_files(Settings& settings, const TemporaryFolder& folder) {
     status = record_through(folder, settings);
   }
   if (settings.run_log.empty()) settings.run_log = folder.file("program.run");
-  settings.keep_files = true;
+  settings.keeps.files = true;
   return status;
 }
 
@@ -182,6 +183,9 @@ int run_run(RunOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options.session, program, outputs);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
+  const char* const plans = std::getenv("REPRISE_KEEP_PLANS");
+  if (plans == nullptr || *plans == '\0') settings.keeps.plans = "1";
+  if (options.no_memory) settings.keeps.plans = "0";
   if (Status status = claim("-o", options.report, settings); !status.ok()) return fail(status);
   const std::string report = absolute_path(options.report.empty() ? own_name : options.report);
   Result<TemporaryFolder> folder = TemporaryFolder::create(options.keep);
@@ -236,6 +240,8 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
     other->excludes(defragment);
   }
   app.add_option("--run-log", options->session.run_log, "Keep the run log here");
+  app.add_flag("--no-memory", options->no_memory, "Use no plans of earlier runs, and keep none for the next one")
+      ->excludes(defragment);
   app.add_flag("--keep", options->keep, "Keep the temporary files and say where they are");
   add_watch_options(app, options->session);
   add_device_options(app, options->session);

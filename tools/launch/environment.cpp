@@ -108,7 +108,8 @@ Variables make_environment(const Settings& settings) {
   set("REPRISE_EXAMINE", settings.examine);
   if (settings.audit) set("REPRISE_AUDIT", "1");
   if (settings.audit_iterations != 0) set("REPRISE_AUDIT_ITERATIONS", std::to_string(settings.audit_iterations));
-  if (settings.keep_files) set("REPRISE_KEEP", "1");
+  set("REPRISE_KEEP_PLANS", settings.keeps.plans);
+  if (settings.keeps.files) set("REPRISE_KEEP", "1");
   if (settings.defragment) set("REPRISE_DEFRAGMENT", "1");
   if (settings.fragmentation_limit != 0) {
     set("REPRISE_FRAGMENTATION_LIMIT", std::to_string(settings.fragmentation_limit));

@@ -28,9 +28,12 @@ struct Settings {
   std::string examine;  // seconds
   bool audit = false;
   uint64_t audit_iterations = 0;
-  bool defragment = false;                                // instead of a budget
-  uint64_t fragmentation_limit = 0;                       // of that; 0: the default
-  bool keep_files = false;                                // the shim leaves its temporary files
+  bool defragment = false;           // instead of a budget
+  uint64_t fragmentation_limit = 0;  // of that; 0: the default
+  struct Keeps {
+    bool files = false;  // the shim leaves its temporary files
+    std::string plans;   // for the program's next run: "1", "0"; empty: as the environment says
+  } keeps;
   std::vector<std::shared_ptr<const Claim>> claims = {};  // of the files that the user named
 };
 

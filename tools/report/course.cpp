@@ -345,11 +345,13 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
 void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->activation_count == 0) return;
   const RunLog& log = *inputs.log;
-  say.note(fmt::format(
-      "The plan{} was ready{} and came in force{} with iteration {}. Until then memory was managed on "
-      "demand. {} of {} ran by the plan from start to end.",
-      an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
-      log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration") + of_loops(log)));
+  const std::string ready =
+      log.plans.kept ? " was kept from an earlier run" : " was ready" + since_start(log, log.plan_at_ns);
+  say.note(
+      fmt::format("The plan{}{} and came in force{} with iteration {}. Until then memory was managed on "
+                  "demand. {} of {} ran by the plan from start to end.",
+                  an_iteration(inputs), ready, since_start(log, log.activation_at_ns), log.first_activation,
+                  log.iterations_planned, plural(all_iterations(log), "iteration") + of_loops(log)));
   say_time_lost(inputs, say);
   if (log.plan_count > 1) {
     say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",

@@ -66,6 +66,8 @@ Json make_data(const Inputs& inputs) {
   data["kernels"] = kernels_section(inputs);
   data["sites"] = sites_section(inputs);
   data["iterations"] = iterations_section(inputs);
+  data["modes"] = modes_section(inputs);
+  data["in_force"] = in_force_section(inputs);
   data["repetitions"] = repetitions(inputs);
   data["iterations_in_all"] = inputs.log != nullptr ? all_iterations(*inputs.log) : 0;
   data["divergences"] = divergences_section(inputs);

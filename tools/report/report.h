@@ -128,7 +128,9 @@ Json tensors_section(const Inputs& inputs);
 Json totals_section(const Inputs& inputs);
 Json kernels_section(const Inputs& inputs);
 Json sites_section(const Inputs& inputs);
-Json iterations_section(const Inputs& inputs);
+Json iterations_section(const Inputs& inputs);  // a row's fourth value is a RunMode, as is the first one of these:
+Json modes_section(const Inputs& inputs);       // [mode, iterations, median, least, most], on demand first
+Json in_force_section(const Inputs& inputs);    // [iteration, plan, "kept", "first", "better" or "plan"]
 Json divergences_section(const Inputs& inputs);
 Json unmanaged_section(const Inputs& inputs);
 Json waits_section(const Inputs& inputs);

@@ -320,11 +320,40 @@ Json sites_section(const Inputs& inputs) {
 Json iterations_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.log == nullptr) return rows;
-  for (const ThinIteration& it : thinned(inputs.log->iterations, kMostIterations)) {
+  for (const ThinIteration& it : thinned(*inputs.log, kMostIterations)) {
     const auto known = [&](uint64_t value) { return it.counted ? Json(value) : Json(nullptr); };
-    rows.push_back({it.first, it.last, it.count, it.planned ? 1 : 0, it.median_ns, it.least_ns, it.most_ns,
+    rows.push_back({it.first, it.last, it.count, static_cast<int>(it.mode), it.median_ns, it.least_ns, it.most_ns,
                     known(it.stall_ns / it.count), known(it.offload_bytes / it.count),
                     known(it.reload_bytes / it.count), known(it.vmm_calls)});
+  }
+  return rows;
+}
+
+Json modes_section(const Inputs& inputs) {
+  Json rows = Json::array();
+  if (inputs.log == nullptr) return rows;
+  for (const ThinIteration& it : sums_by_mode(*inputs.log)) {
+    rows.push_back({static_cast<int>(it.mode), it.count, it.median_ns, it.least_ns, it.most_ns});
+  }
+  return rows;
+}
+
+Json in_force_section(const Inputs& inputs) {
+  Json rows = Json::array();
+  if (inputs.log == nullptr) return rows;
+  const RunPlans& plans = inputs.log->plans;
+  const auto is_among = [](const std::vector<uint64_t>& all, uint64_t one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  std::vector<uint64_t> known;  // as they are shown
+  for (const RunInForce& one : plans.in_force) {
+    const uint64_t shown = one.number < plans.numbers.size() ? plans.numbers[one.number] : one.number;
+    const char* const what = is_among(plans.kept_ones, one.number)  ? "kept"
+                             : is_among(plans.replaced, one.number) ? "first"
+                             : is_among(known, shown)               ? "better"
+                                                                    : "plan";
+    known.push_back(shown);
+    rows.push_back({one.iteration, shown, what});
   }
   return rows;
 }

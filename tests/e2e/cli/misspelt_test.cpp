@@ -61,7 +61,7 @@ TEST_F(Misspelt, HelpIsInPlainWords) {
   const std::string run_help = reprise({"run", "--help"}).out;
   EXPECT_TRUE(has(run_help, "--device gpu|sim"));
   EXPECT_TRUE(has(run_help, "--examine SECONDS (0 to 86400) (not with --defragment)"));
-  EXPECT_TRUE(has(run_help, "--defragment (not with --budget, --examine, --output, "));
+  EXPECT_TRUE(has(run_help, "--defragment (not with --budget, --examine, --no-memory, --output, "));
   EXPECT_TRUE(has(reprise({"export", "--help"}).out, "Usage: reprise export [OPTIONS] files...\n"));
   for (const char* command : {"run", "record", "plan", "simulate", "replay", "report", "export", "facts", "audit"}) {
     const std::string help = reprise({command, "--help"}).out;

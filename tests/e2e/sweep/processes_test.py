@@ -52,7 +52,7 @@ class Processes(unittest.TestCase):
         return variables | DEVICE | {
             "LD_LIBRARY_PATH": f"{BUILD}/lib/sim", "LD_PRELOAD": f"{BUILD}/lib/reprise/libreprise.so",
             "REPRISE_DRIVER": f"{BUILD}/lib/sim/libcuda.so.1", "REPRISE_BUDGET": "70%", "TMPDIR": self.folder.name,
-            "REPRISE_PLANNER": self.planner} | more
+            "REPRISE_PLANNER": self.planner, "REPRISE_KEEP_PLANS": "0"} | more
 
     def start(self, command, environment):
         """Returns when the planner runs. A program that prints more than fills the pipe does not end before it is read."""

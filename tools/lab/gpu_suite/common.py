@@ -83,7 +83,7 @@ class Suite:
 
     def environment(self, **more):
         """For a plain run of a program: the driver that was chosen, and where the runtime libraries are."""
-        environment = dict(os.environ, **more)
+        environment = {**os.environ, "REPRISE_KEEP_PLANS": "0", **more}  # each run is the first one
         folders = [environment.get("LD_LIBRARY_PATH", ""), "/usr/local/cuda/lib64"]
         if self.device.simulated:
             folders.insert(0, str(self.device.driver.parent))

@@ -53,8 +53,8 @@ Figures figures_of(const RunLog& log) {
 
 Json iterations_of(const RunLog& log) {
   Json rows = Json::array();
-  for (const ThinIteration& it : thinned(log.iterations, kMostIterations)) {
-    rows.push_back({it.first, it.count, it.planned ? 1 : 0, it.median_ns});
+  for (const ThinIteration& it : thinned(log, kMostIterations)) {
+    rows.push_back({it.first, it.count, static_cast<int>(it.mode), it.median_ns});
   }
   return rows;
 }

@@ -50,7 +50,8 @@ uint64_t median_of_first_plan(const RunLog& log) {
   std::vector<uint64_t> times;
   std::vector<uint64_t> before;  // by what it replaced
   for (const RunIteration& one : log.iterations) {
-    if (one.planned && one.plan == 0 && one.wall_ns > 0) (one.of_shown ? times : before).push_back(one.wall_ns);
+    if (one.planned && one.plan == 0 && one.wall_ns > 0)
+      (one.number == log.plans.shown ? times : before).push_back(one.wall_ns);
   }
   return trace::median(std::move(times.empty() ? before : times));
 }

@@ -54,20 +54,29 @@ void read_start(const json& line, RunLog& log) {
 
 void read_not_managed(const json& line, RunLog& log) { log.not_managed = value_of(line, run_log::not_managed::reason); }
 
+constexpr uint64_t kMostPlans = 1024;  // more than a run ever has
+
 // A plan that replaces another one is told as the same one.
 uint64_t shown_number(const RunLog& log, uint64_t number) {
   return number < log.plans.numbers.size() ? log.plans.numbers[number] : number;
 }
 
 void read_plan_line(const json& line, RunLog& log) {
-  const uint64_t number = log.plans.numbers.size();
+  std::vector<uint64_t>& numbers = log.plans.numbers;
+  const bool numbered = line.contains(run_log::plan::index.name);
+  const uint64_t number = numbered ? value_of(line, run_log::plan::index) : numbers.size();
+  if (number >= kMostPlans) return;
+  if (number >= numbers.size()) numbers.resize(number + 1);
   const bool replaces = line.contains(run_log::plan::replaces.name);
-  log.plans.numbers.push_back(replaces ? shown_number(log, value_of(line, run_log::plan::replaces)) : log.plan_count);
+  numbers[number] = replaces ? shown_number(log, value_of(line, run_log::plan::replaces)) : log.plan_count;
+  if (line.contains(run_log::plan::kept.name)) log.plans.kept_ones.push_back(number);
+  if (replaces) log.plans.replaced.push_back(value_of(line, run_log::plan::replaces));
   if (!replaces) {
     log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
     ++log.plan_count;
   }
-  if (log.plans.numbers.back() != 0) return;
+  if (numbers[number] != 0) return;
+  log.plans.kept = line.contains(run_log::plan::kept.name);
   log.plans.shown = number;
   log.activities.clear();  // of the one before it
   log.plan_calls = value_of(line, run_log::plan::calls);
@@ -122,7 +131,11 @@ void read_activate(const json& line, RunLog& log) {
   const uint64_t iteration = value_of(line, run_log::activate::iteration);
   const bool left = !log.divergences.empty() && log.divergences.back().iteration == iteration;
   log.in_force_at_end = !left;
-  log.last_in_force = shown_number(log, value_of(line, run_log::activate::plan));
+  const uint64_t plan = value_of(line, run_log::activate::plan);
+  log.last_in_force = shown_number(log, plan);
+  std::vector<RunInForce>& known = log.plans.in_force;
+  const auto same = [&](const RunInForce& one) { return one.number == plan; };
+  if (known.size() < kMostPlans && std::none_of(known.begin(), known.end(), same)) known.push_back({iteration, plan});
   if (left) log.divergences.back().plan = log.last_in_force;
   if (++log.activation_count == 1) {
     log.first_activation = iteration;
@@ -139,7 +152,7 @@ void read_iteration(const json& line, RunLog& log) {
   it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
   const uint64_t number = value_of(line, run_log::iteration::plan);
   it.plan = shown_number(log, number);
-  it.of_shown = number == log.plans.shown;
+  it.number = number;
   it.end_ns = value_of(line, run_log::every::at_ns);
   it.counted = it.planned || line.contains(run_log::iteration::offload_bytes.name);
 }
@@ -504,6 +517,7 @@ void renumber(RunLog& log, const Removed& removed) {
     removed.renumber(one.iteration);
     if (one.resumed) removed.renumber(*one.resumed);
   }
+  for (RunInForce& one : log.plans.in_force) removed.renumber(one.iteration);
   removed.renumber(log.first_activation);
 }
 
@@ -517,6 +531,13 @@ bool left_its_last(const RunLog& log, uint64_t calls) {
 }
 
 }  // namespace
+
+RunMode mode_of(const RunLog& log, const RunIteration& iteration) {
+  if (!iteration.planned) return RunMode::on_demand;
+  const std::vector<uint64_t>& replaced = log.plans.replaced;
+  const bool first = std::find(replaced.begin(), replaced.end(), iteration.number) != replaced.end();
+  return first ? RunMode::first_plan : RunMode::plan;
+}
 
 void keep_iterations(RunLog& log, uint64_t calls) {
   Removed removed = remove_other_loops(log, calls);

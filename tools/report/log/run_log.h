@@ -16,9 +16,9 @@ namespace reprise::report {
 struct RunIteration {
   uint64_t index = 0;
   bool planned = false;
-  uint64_t plan = 0;      // which one
-  bool of_shown = false;  // ... and it is the one that is shown, not one that it replaced
-  uint64_t end_ns = 0;    // CLOCK_MONOTONIC; 0: not said
+  uint64_t plan = 0;    // which one
+  uint64_t number = 0;  // of it, as other lines name it: of a loop's two plans each has its own
+  uint64_t end_ns = 0;  // CLOCK_MONOTONIC; 0: not said
   uint64_t wall_ns = 0;
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;
@@ -118,10 +118,20 @@ struct RunUnmanaged {
   uint64_t bytes = 0;
 };
 
+// A plan that came in force.
+struct RunInForce {
+  uint64_t iteration = 0;
+  uint64_t number = 0;
+};
+
 // What "plan" lines say of each other. A plan that replaces another one, of the same loop, is told as the same one.
 struct RunPlans {
-  std::vector<uint64_t> numbers;  // by line
-  uint64_t shown = 0;             // the line of the first one, or of what has replaced it
+  std::vector<uint64_t> numbers;  // by the number that other lines name it by
+  bool kept = false;              // the first one: by an earlier run
+  std::vector<uint64_t> kept_ones = {};
+  std::vector<uint64_t> replaced = {};    // that were made at once, and have a better one
+  std::vector<RunInForce> in_force = {};  // each plan, when it first was
+  uint64_t shown = 0;                     // its number of the first one, or of what has replaced it
 };
 
 // To find out what kernels do.
@@ -257,6 +267,11 @@ void keep_iterations(RunLog& log, uint64_t calls);
 
 // ... those of its own recording, which has them all but for those that a plan ruled.
 void count_recorded(RunLog& log, const RunRecorded& recorded);
+
+// By what an iteration ran.
+enum class RunMode : uint8_t { on_demand, plan, first_plan };
+// first_plan: by one that was made at once and gave way to a better one.
+RunMode mode_of(const RunLog& log, const RunIteration& iteration);
 
 // Median wall time of the iterations that were planned (or on demand), 0 when there were none.
 uint64_t median_iteration_ns(const RunLog& log, bool planned);

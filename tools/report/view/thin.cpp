@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "preload/trace/median.h"
 
@@ -33,12 +34,14 @@ std::vector<ThinBar> joined(const std::vector<Bar>& bars, uint64_t width) {
   return result;
 }
 
-ThinIteration sum_of(std::vector<RunIteration>::const_iterator from, std::vector<RunIteration>::const_iterator to) {
+using Iterations = std::vector<RunIteration>::const_iterator;
+
+ThinIteration sum_of(Iterations from, Iterations to, RunMode mode) {
   ThinIteration sum;
   sum.first = from->index;
   sum.last = (to - 1)->index;
   sum.count = static_cast<uint64_t>(to - from);
-  sum.planned = from->planned;
+  sum.mode = mode;
   std::vector<uint64_t> times;
   for (auto it = from; it != to; ++it) {
     times.push_back(it->wall_ns);
@@ -71,16 +74,29 @@ std::vector<ThinBar> thinned(const std::vector<Bar>& bars, size_t most) {
   return result;
 }
 
-std::vector<ThinIteration> thinned(const std::vector<RunIteration>& iterations, size_t most) {
+std::vector<ThinIteration> thinned(const RunLog& log, size_t most) {
+  const std::vector<RunIteration>& iterations = log.iterations;
   const size_t group = iterations.size() / most + (iterations.size() % most == 0 ? 0 : 1);
   std::vector<ThinIteration> result;
   for (auto from = iterations.begin(); from != iterations.end();) {
     auto to = from;
-    while (to != iterations.end() && static_cast<size_t>(to - from) < group && to->planned == from->planned) ++to;
-    result.push_back(sum_of(from, to));
+    const RunMode mode = mode_of(log, *from);
+    while (to != iterations.end() && static_cast<size_t>(to - from) < group && mode_of(log, *to) == mode) ++to;
+    result.push_back(sum_of(from, to, mode));
     from = to;
   }
   return result;
+}
+
+std::vector<ThinIteration> sums_by_mode(const RunLog& log) {
+  std::vector<ThinIteration> sums;
+  for (const RunMode mode : {RunMode::on_demand, RunMode::first_plan, RunMode::plan}) {
+    std::vector<RunIteration> all;
+    std::copy_if(log.iterations.begin(), log.iterations.end(), std::back_inserter(all),
+                 [&](const RunIteration& one) { return mode_of(log, one) == mode; });
+    if (!all.empty()) sums.push_back(sum_of(all.begin(), all.end(), mode));
+  }
+  return sums;
 }
 
 }  // namespace reprise::report

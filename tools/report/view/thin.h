@@ -17,12 +17,12 @@ struct ThinBar {
 };
 std::vector<ThinBar> thinned(const std::vector<Bar>& bars, size_t most);
 
-// Iterations in a row, of one mode.
+// Iterations in a row, of one mode: what `mode_of` says.
 struct ThinIteration {
   uint64_t first = 0;  // index
   uint64_t last = 0;
   uint64_t count = 0;
-  bool planned = false;
+  RunMode mode = RunMode::on_demand;
   uint64_t median_ns = 0;
   uint64_t least_ns = 0;
   uint64_t most_ns = 0;
@@ -32,6 +32,8 @@ struct ThinIteration {
   uint64_t vmm_calls = 0;
   bool counted = true;  // of each of them these are known
 };
-std::vector<ThinIteration> thinned(const std::vector<RunIteration>& iterations, size_t most);
+std::vector<ThinIteration> thinned(const RunLog& log, size_t most);
+// All of a mode as one; none of a mode that no iteration has.
+std::vector<ThinIteration> sums_by_mode(const RunLog& log);
 
 }  // namespace reprise::report

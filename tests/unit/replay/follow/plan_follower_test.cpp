@@ -276,6 +276,18 @@ TEST_F(PlanFollowerTest, RepetitionIsAskedAboutWhileItIsWatchedFor) {
   EXPECT_LE(asked, 20);
 }
 
+TEST_F(PlanFollowerTest, APlanOfAnEarlierRunIsNoPlanUntilItIsInForce) {
+  std::string why;
+  ASSERT_TRUE(make_plan_index(plan(), shared_.arena.plan, kChunk, &index_, &why)) << why;
+  index_.is_guess = true;
+  follower_.use(&index_);
+  EXPECT_FALSE(follower_.repetition().has_plans());
+  EXPECT_TRUE(follower_.known(0).is_guess());
+  EXPECT_TRUE(iteration());
+  EXPECT_TRUE(follower_.repetition().has_plans());
+  EXPECT_FALSE(follower_.known(0).is_guess());
+}
+
 TEST_F(PlanFollowerTest, IterationsOnDemandAreCounted) {
   follower_.repetition().watch(true);
   for (int i = 0; i < 12; ++i) iteration();

@@ -43,18 +43,20 @@ TEST(Thin, FewBarsStayAsTheyAre) {
 }
 
 TEST(Thin, IterationsAreGroupedByMode) {
-  std::vector<RunIteration> all(300000);
+  RunLog log;
+  std::vector<RunIteration>& all = log.iterations;
+  all.resize(300000);
   for (uint64_t i = 0; i < all.size(); ++i) {
     all[i].index = i;
     all[i].planned = i >= 1000;
     all[i].wall_ns = i == 250000 ? 9999 : 10 + i % 7;
     all[i].offload_bytes = 2;
   }
-  const std::vector<ThinIteration> thin = thinned(all, 4000);
+  const std::vector<ThinIteration> thin = thinned(log, 4000);
   EXPECT_LE(thin.size(), 4002u);
   uint64_t count = 0, bytes = 0, most = 0;
   for (const ThinIteration& one : thin) {
-    EXPECT_EQ(one.planned, one.first >= 1000);
+    EXPECT_EQ(one.mode, one.first >= 1000 ? RunMode::plan : RunMode::on_demand);
     count += one.count;
     bytes += one.offload_bytes;
     most = std::max(most, one.most_ns);
@@ -63,6 +65,11 @@ TEST(Thin, IterationsAreGroupedByMode) {
   EXPECT_EQ(bytes, 600000u);
   EXPECT_EQ(most, 9999u);
   EXPECT_EQ(thin.back().last, 299999u);
+  const std::vector<ThinIteration> sums = sums_by_mode(log);
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].count, 1000u);
+  EXPECT_EQ(sums[1].count, 299000u);
+  EXPECT_EQ(sums[1].most_ns, 9999u);
 }
 
 }  // namespace
