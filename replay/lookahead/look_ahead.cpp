@@ -50,6 +50,7 @@ void LookAhead::begin(uint64_t position) noexcept {
   if (!stopped_) return;
   history_.interrupt();
   ahead_.clear();
+  where_.clear();
   next_ = history_.tail();
   read_ = position;
   before_ = memory_.traffic;
@@ -165,6 +166,7 @@ void LookAhead::plan_moves() {
   if (replan_ || window_.cursor() < next_ || limit < limit_) {
     window_.restart(next_, memory_.chunks.available());
     memory_.for_each_mover([&](ResidentTensor& tensor) {
+      where_[mover_of(tensor)] = tensor.base;  // no call may have named it since begin()
       if (!tensor.is_resident() && tensor.state() != Residency::State::arriving) return;
       window_.is_there(history_, mover_of(tensor), tensor.chunk_count);
     });
@@ -230,7 +232,7 @@ bool LookAhead::is_due(const std::vector<ResidentTensor*>& set) const noexcept {
     const ResidentTensor& mover = memory_.mover_of(*tensor);
     if (mover.is_resident() || mover.state() == Residency::State::arriving) return true;
     const Mover name = mover_of(mover);
-    const auto& moves = const_cast<WindowPlan&>(window_).moves();
+    const auto& moves = window_.moves();
     return std::any_of(moves.begin(), moves.end(),
                        [&](const Move& move) { return move.kind == Move::Kind::come && move.mover == name; });
   });
