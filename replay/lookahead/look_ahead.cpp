@@ -95,6 +95,7 @@ void LookAhead::read(const LogEntry& entry) {
     where_[mover] = entry.address;
     add_op(kAllocation, false, {mover});
     history_.set_chunks(mover, entry.chunk_count);
+    claim_chunks(entry);
   }
   if (entry.kind != EntryKind::free) return;
   const Mover mover = mover_at(entry.address);
@@ -102,6 +103,13 @@ void LookAhead::read(const LogEntry& entry) {
   ahead_[entry.address] = {Mover::none, entry.position};
   history_.add_free(mover);
   window_.freed(history_, mover);
+}
+
+// Where its range has led since a tensor was freed there.
+void LookAhead::claim_chunks(const LogEntry& allocation) {
+  const Mapping* const mapping = memory_.mappings.find(allocation.address);
+  if (mapping == nullptr || mapping->chunks.size() != allocation.chunk_count) return;
+  for (const ChunkIndex chunk : mapping->chunks) memory_.chunks.claim(chunk, allocation.position);
 }
 
 void LookAhead::read_op(const LogEntry& entry) {
@@ -152,6 +160,7 @@ ResidentTensor* LookAhead::tensor_of(Mover mover) noexcept {
 void LookAhead::performed(const LogEntry& entry) noexcept {
   if (stopped_) return;
   if (is_op(entry)) ++next_;
+  memory_.chunks.end_claims(entry.position + 1);
   if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand) replan_ = true;
   if (entry.kind == EntryKind::allocate || entry.kind == EntryKind::free) {
     const auto ahead = ahead_.find(entry.address);

@@ -56,6 +56,7 @@ class LookAhead {
   };
   bool everything_fits() const noexcept;
   void read(const LogEntry& entry);
+  void claim_chunks(const LogEntry& allocation);
   void read_op(const LogEntry& entry);
   void add_op(uint64_t signature, bool everything, const std::vector<Mover>& movers);
   Mover mover_at(CUdeviceptr base);

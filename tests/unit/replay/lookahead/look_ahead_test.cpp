@@ -85,5 +85,26 @@ TEST_F(LookAheadTest, WhatNoCallHasNamedLeavesAheadOfCallsToo) {
   EXPECT_TRUE(needed.is_resident());
 }
 
+// Else the allocation's range is mapped anew.
+TEST_F(LookAheadTest, WhatComesLeavesAllocationsAheadTheirChunks) {
+  ResidentTensor& needed = tensor(false);
+  ResidentTensor& freed = tensor(true);
+  ResidentTensor& freed_later = tensor(true);
+  const CUdeviceptr base = freed.base;
+  const std::vector<ChunkIndex> chunks = device_.memory.mappings.find(base)->chunks;
+  pager_.forget(freed);
+  pager_.forget(freed_later);
+  call(needed);
+  LogEntry* const allocation = shared_.command_log.append(EntryKind::allocate);
+  allocation->address = base;
+  allocation->size = device_.chunk_bytes;
+  allocation->chunk_count = 1;
+  allocation->allocation = 100;
+  shared_.command_log.publish(allocation);
+  look();
+  EXPECT_NE(device_.memory.chunks[chunks[0]].occupant, &needed);
+  EXPECT_TRUE(device_.memory.chunks.is_free(chunks[0]));
+}
+
 }  // namespace
 }  // namespace reprise::replay
