@@ -14,10 +14,6 @@ constexpr uint64_t kMostLooks = 24;           // moves that one step tries
 // What is to leave may be in the hands of work that waits for the program: then something else leaves.
 constexpr uint64_t kPatienceNs = 200'000'000;
 
-Mover mover_of(const ResidentTensor& tensor) noexcept {
-  return tensor.allocation != 0 ? mover_of_allocation(tensor.allocation) : mover_of_block(tensor.base);
-}
-
 bool is_op(const LogEntry& entry) noexcept {
   return entry.kind == EntryKind::op || (entry.kind == EntryKind::allocate && entry.chunk_count > 0);
 }
@@ -25,7 +21,7 @@ bool is_op(const LogEntry& entry) noexcept {
 }  // namespace
 
 LookAhead::LookAhead(Shared* shared, ManagedMemory* memory, Pager* pager) noexcept
-    : shared_(*shared), memory_(*memory), pager_(*pager) {
+    : shared_(*shared), memory_(*memory), pager_(*pager), notes_(&shared->run_log, memory) {
   pager_.hooks.next_use = &LookAhead::next_use;
   pager_.hooks.next_use_user = this;
 }
@@ -40,8 +36,9 @@ uint64_t LookAhead::next_use(void* self, const ResidentTensor& tensor) noexcept 
 void LookAhead::stop() noexcept {
   if (stopped_) return;
   memory_.safety->finish_arrivals(pager_);
-  counts_.out_bytes += memory_.traffic.offloaded_bytes - before_.offloaded_bytes;
-  counts_.in_bytes += memory_.traffic.reloaded_bytes - before_.reloaded_bytes;
+  notes_.end();
+  counts_.out_bytes += memory_.traffic.offloaded_bytes - counts_.before.offloaded_bytes;
+  counts_.in_bytes += memory_.traffic.reloaded_bytes - counts_.before.reloaded_bytes;
   stopped_ = true;
   waiting_ = false;
 }
@@ -53,7 +50,8 @@ void LookAhead::begin(uint64_t position) noexcept {
   where_.clear();
   next_ = history_.tail();
   read_ = position;
-  before_ = memory_.traffic;
+  counts_.before = memory_.traffic;
+  notes_.begin();
   stopped_ = false;
   replan_ = true;
 }
@@ -159,6 +157,7 @@ ResidentTensor* LookAhead::tensor_of(Mover mover) noexcept {
 
 void LookAhead::performed(const LogEntry& entry) noexcept {
   if (stopped_) return;
+  note(entry);
   if (is_op(entry)) ++next_;
   memory_.chunks.end_claims(entry.position + 1);
   if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand) replan_ = true;
@@ -167,6 +166,14 @@ void LookAhead::performed(const LogEntry& entry) noexcept {
     if (ahead != ahead_.end() && ahead->second.position == entry.position) ahead_.erase(ahead);
     if (entry.kind == EntryKind::free) where_.erase(mover_of_allocation(entry.allocation));
   }
+}
+
+void LookAhead::note(const LogEntry& entry) {
+  if (entry.kind == EntryKind::free) notes_.freed(mover_of_allocation(entry.allocation));
+  if (!is_op(entry)) return;
+  std::vector<std::pair<Mover, uint64_t>> touched;
+  for (const Mover mover : history_.called(next_).movers) touched.emplace_back(mover, history_.chunks_of(mover));
+  notes_.call(touched);
 }
 
 void LookAhead::plan_moves() {
