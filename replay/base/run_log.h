@@ -25,7 +25,7 @@ constexpr bool comes_often() {
   };
   return is(run_log::memory::line, run_log::iteration::line, run_log::loop_end::line, run_log::divergence::line,
             run_log::activate::line, run_log::activity::line, run_log::overlap::line, run_log::examine::line,
-            run_log::audit::line, run_log::unmanaged::line);
+            run_log::audit::line, run_log::unmanaged::line, run_log::calls::line);
 }
 
 // One line: {"kind":"...",...}. Text is escaped.

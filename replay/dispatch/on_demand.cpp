@@ -88,6 +88,7 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
     }
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
+  if (result == CUDA_SUCCESS && !command.captured) result = memory_.safety->before_work(lane);
   for (ResidentTensor* tensor : set_) {
     if (command.captured) break;
     for (const ResidentTensor* each : {tensor, &memory_.mover_of(*tensor)}) {

@@ -14,10 +14,6 @@ constexpr uint64_t kMostLooks = 24;           // moves that one step tries
 // What is to leave may be in the hands of work that waits for the program: then something else leaves.
 constexpr uint64_t kPatienceNs = 200'000'000;
 
-Mover mover_of(const ResidentTensor& tensor) noexcept {
-  return tensor.allocation != 0 ? mover_of_allocation(tensor.allocation) : mover_of_block(tensor.base);
-}
-
 bool is_op(const LogEntry& entry) noexcept {
   return entry.kind == EntryKind::op || (entry.kind == EntryKind::allocate && entry.chunk_count > 0);
 }
@@ -25,7 +21,7 @@ bool is_op(const LogEntry& entry) noexcept {
 }  // namespace
 
 LookAhead::LookAhead(Shared* shared, ManagedMemory* memory, Pager* pager) noexcept
-    : shared_(*shared), memory_(*memory), pager_(*pager) {
+    : shared_(*shared), memory_(*memory), pager_(*pager), notes_(&shared->run_log, memory) {
   pager_.hooks.next_use = &LookAhead::next_use;
   pager_.hooks.next_use_user = this;
 }
@@ -40,8 +36,9 @@ uint64_t LookAhead::next_use(void* self, const ResidentTensor& tensor) noexcept 
 void LookAhead::stop() noexcept {
   if (stopped_) return;
   memory_.safety->finish_arrivals(pager_);
-  counts_.out_bytes += memory_.traffic.offloaded_bytes - before_.offloaded_bytes;
-  counts_.in_bytes += memory_.traffic.reloaded_bytes - before_.reloaded_bytes;
+  notes_.end();
+  counts_.out_bytes += memory_.traffic.offloaded_bytes - counts_.before.offloaded_bytes;
+  counts_.in_bytes += memory_.traffic.reloaded_bytes - counts_.before.reloaded_bytes;
   stopped_ = true;
   waiting_ = false;
 }
@@ -50,9 +47,11 @@ void LookAhead::begin(uint64_t position) noexcept {
   if (!stopped_) return;
   history_.interrupt();
   ahead_.clear();
+  where_.clear();
   next_ = history_.tail();
   read_ = position;
-  before_ = memory_.traffic;
+  counts_.before = memory_.traffic;
+  notes_.begin();
   stopped_ = false;
   replan_ = true;
 }
@@ -94,6 +93,7 @@ void LookAhead::read(const LogEntry& entry) {
     where_[mover] = entry.address;
     add_op(kAllocation, false, {mover});
     history_.set_chunks(mover, entry.chunk_count);
+    claim_chunks(entry);
   }
   if (entry.kind != EntryKind::free) return;
   const Mover mover = mover_at(entry.address);
@@ -101,6 +101,13 @@ void LookAhead::read(const LogEntry& entry) {
   ahead_[entry.address] = {Mover::none, entry.position};
   history_.add_free(mover);
   window_.freed(history_, mover);
+}
+
+// Where its range has led since a tensor was freed there.
+void LookAhead::claim_chunks(const LogEntry& allocation) {
+  const Mapping* const mapping = memory_.mappings.find(allocation.address);
+  if (mapping == nullptr || mapping->chunks.size() != allocation.chunk_count) return;
+  for (const ChunkIndex chunk : mapping->chunks) memory_.chunks.claim(chunk, allocation.position);
 }
 
 void LookAhead::read_op(const LogEntry& entry) {
@@ -150,7 +157,9 @@ ResidentTensor* LookAhead::tensor_of(Mover mover) noexcept {
 
 void LookAhead::performed(const LogEntry& entry) noexcept {
   if (stopped_) return;
+  note(entry);
   if (is_op(entry)) ++next_;
+  memory_.chunks.end_claims(entry.position + 1);
   if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand) replan_ = true;
   if (entry.kind == EntryKind::allocate || entry.kind == EntryKind::free) {
     const auto ahead = ahead_.find(entry.address);
@@ -159,12 +168,21 @@ void LookAhead::performed(const LogEntry& entry) noexcept {
   }
 }
 
+void LookAhead::note(const LogEntry& entry) {
+  if (entry.kind == EntryKind::free) notes_.freed(mover_of_allocation(entry.allocation));
+  if (!is_op(entry)) return;
+  std::vector<std::pair<Mover, uint64_t>> touched;
+  for (const Mover mover : history_.called(next_).movers) touched.emplace_back(mover, history_.chunks_of(mover));
+  notes_.call(touched);
+}
+
 void LookAhead::plan_moves() {
   const uint64_t limit = memory_.chunks.limit();
   if (limit > limit_) window_.add_room(limit - limit_);
   if (replan_ || window_.cursor() < next_ || limit < limit_) {
     window_.restart(next_, memory_.chunks.available());
     memory_.for_each_mover([&](ResidentTensor& tensor) {
+      where_[mover_of(tensor)] = tensor.base;  // no call may have named it since begin()
       if (!tensor.is_resident() && tensor.state() != Residency::State::arriving) return;
       window_.is_there(history_, mover_of(tensor), tensor.chunk_count);
     });
@@ -230,7 +248,7 @@ bool LookAhead::is_due(const std::vector<ResidentTensor*>& set) const noexcept {
     const ResidentTensor& mover = memory_.mover_of(*tensor);
     if (mover.is_resident() || mover.state() == Residency::State::arriving) return true;
     const Mover name = mover_of(mover);
-    const auto& moves = const_cast<WindowPlan&>(window_).moves();
+    const auto& moves = window_.moves();
     return std::any_of(moves.begin(), moves.end(),
                        [&](const Move& move) { return move.kind == Move::Kind::come && move.mover == name; });
   });

@@ -11,6 +11,7 @@
 
 #include "replay/issue/shared.h"
 #include "replay/lookahead/call_history.h"
+#include "replay/lookahead/call_notes.h"
 #include "replay/lookahead/window_plan.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
@@ -48,6 +49,7 @@ class LookAhead {
     uint64_t missed = 0;   // ... were not expected
     uint64_t out_bytes = 0;
     uint64_t in_bytes = 0;
+    Traffic before;  // as of begin()
   };
   // What the log says of an address, ahead of what is performed.
   struct Ahead {
@@ -56,10 +58,12 @@ class LookAhead {
   };
   bool everything_fits() const noexcept;
   void read(const LogEntry& entry);
+  void claim_chunks(const LogEntry& allocation);
   void read_op(const LogEntry& entry);
   void add_op(uint64_t signature, bool everything, const std::vector<Mover>& movers);
   Mover mover_at(CUdeviceptr base);
   ResidentTensor* tensor_of(Mover mover) noexcept;
+  void note(const LogEntry& entry);
   void plan_moves();
   void move(bool may_leave) noexcept;
   bool let_leave(const Move& move, bool may_leave) noexcept;
@@ -71,13 +75,13 @@ class LookAhead {
   ManagedMemory& memory_;
   Pager& pager_;
   CallHistory history_;
+  CallNotes notes_;
   WindowPlan window_;
   std::unordered_map<CUdeviceptr, Ahead> ahead_;
   std::unordered_map<Mover, CUdeviceptr> where_;
   Counts counts_;
   OpIndex next_ = 0;   // the next op to be performed
   uint64_t read_ = 0;  // log position of the next entry to be read
-  Traffic before_;     // as of begin()
   bool stopped_ = true;
   bool replan_ = true;
   bool waiting_ = false;

@@ -48,6 +48,7 @@ class WindowPlan {
 
   OpIndex cursor() const noexcept { return cursor_; }
   std::deque<Move>& moves() noexcept { return moves_; }
+  const std::deque<Move>& moves() const noexcept { return moves_; }
 
  private:
   struct WindowPlace {

@@ -5,6 +5,15 @@
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
+namespace {
+
+// UINT64_MAX: none is known.
+uint64_t next_claim(Chunk& chunk, uint64_t from) noexcept {
+  chunk.claims.erase(chunk.claims.begin(), std::lower_bound(chunk.claims.begin(), chunk.claims.end(), from));
+  return chunk.claims.empty() ? UINT64_MAX : chunk.claims.front();
+}
+
+}  // namespace
 
 void ChunkPool::open(CUdevice device, uint64_t chunk_bytes) noexcept {
   properties_ = {};
@@ -44,7 +53,7 @@ ChunkIndex ChunkPool::create(CUresult* error) noexcept {
 }
 
 void ChunkPool::destroy(ChunkIndex chunk) noexcept {
-  if (chunks_[chunk].free) --free_count_;
+  if (chunks_[chunk].free) free_.erase({chunks_[chunk].freed, chunk});
   driver().cuMemRelease(chunks_[chunk].handle);
   chunks_[chunk] = Chunk{};
   dead_.push_back(chunk);
@@ -56,46 +65,50 @@ ChunkIndex ChunkPool::take_free(CUresult* error) noexcept {
   // The one that was given back longest ago: what was freed just now is often allocated again, and finds its range
   // still mapped where its chunks are free. While the limit is exceeded, the pager is about to destroy the free chunks:
   // none is handed out.
-  while (!free_.empty() && !exceeds_limit()) {
-    const ChunkIndex chunk = free_.front();
-    free_.pop_front();
-    if (!chunks_[chunk].free) continue;
-    take(chunk);
-    return chunk;
+  if (free_.empty() || exceeds_limit()) return create(error);
+  ChunkIndex best = kNoChunk;
+  uint64_t latest = 0;
+  for (auto next = free_.begin(); next != free_.end() && latest != UINT64_MAX; ++next) {
+    const uint64_t claim = next_claim(chunks_[next->second], claims_from_);
+    if (best != kNoChunk && claim <= latest) continue;
+    best = next->second;
+    latest = claim;
   }
-  return create(error);
+  take(best);
+  return best;
+}
+
+void ChunkPool::claim(ChunkIndex chunk, uint64_t position) noexcept {
+  next_claim(chunks_[chunk], claims_from_);
+  chunks_[chunk].claims.push_back(position);
 }
 
 void ChunkPool::take(ChunkIndex chunk) noexcept {
   chunks_[chunk].free = false;
-  --free_count_;
+  free_.erase({chunks_[chunk].freed, chunk});
 }
 
 void ChunkPool::give_back(ChunkIndex chunk) noexcept {
   chunks_[chunk].occupant = nullptr;
   chunks_[chunk].free = true;
-  ++free_count_;
-  if (free_.size() > 2 * chunks_.size()) {
-    std::erase_if(free_, [this](ChunkIndex candidate) { return !chunks_[candidate].free; });
-  }
-  free_.push_back(chunk);
+  chunks_[chunk].freed = ++frees_;
+  free_.emplace(frees_, chunk);
 }
 
 void ChunkPool::rebuild_free() noexcept {
   free_.clear();
-  free_count_ = 0;
   for (ChunkIndex index = 0; index < chunks_.size(); ++index) {
     Chunk& chunk = chunks_[index];
     chunk.free = chunk.handle != 0 && chunk.occupant == nullptr && !chunk.reserved;
     if (!chunk.free) continue;
-    ++free_count_;
-    free_.push_back(index);
+    chunk.freed = ++frees_;
+    free_.emplace(frees_, index);
   }
 }
 
 uint64_t ChunkPool::available() const noexcept {
   if (exceeds_limit()) return 0;
-  return free_count_ + (limit_ - existing_);
+  return free_.size() + (limit_ - existing_);
 }
 
 void ChunkPool::close() noexcept {
@@ -105,7 +118,6 @@ void ChunkPool::close() noexcept {
   chunks_.clear();
   free_.clear();
   dead_.clear();
-  free_count_ = 0;
   existing_ = 0;
   bytes_.store(0, std::memory_order_relaxed);
 }

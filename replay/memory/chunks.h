@@ -5,7 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,8 @@ struct Chunk {
   ResidentTensor* occupant = nullptr;  // the tensor whose bytes are here, nullptr: none
   bool free = false;                   // has no occupant and waits to be taken
   bool reserved = false;               // of a block while a plan is in force: not for the plan
+  uint64_t freed = 0;                  // since when it is free: a count
+  std::vector<uint64_t> claims;        // by allocations ahead, ascending
   LaneUses uses;                       // of former occupants
 };
 
@@ -43,14 +45,19 @@ class ChunkPool {
   uint64_t limit() const noexcept { return limit_; }
   uint64_t chunk_bytes() const noexcept { return chunk_bytes_; }
 
-  // Takes a free chunk: an existing one, else a new one within the limit, else kNoChunk. `error` is set when the driver
-  // refused to create one.
+  // Takes a free chunk: an existing one, one that is not claimed, or latest, before others; else a new one within the
+  // limit, else kNoChunk. `error` is set when the driver refused to create one.
   ChunkIndex take_free(CUresult* error) noexcept;
   // Creates a chunk within the limit and takes it; kNoChunk as above.
   ChunkIndex create(CUresult* error) noexcept;
   // Takes this chunk, which is free.
   void take(ChunkIndex chunk) noexcept;
   void give_back(ChunkIndex chunk) noexcept;
+  // The allocation at this position of the log will be where a range still leads to the chunk: it costs no mapping
+  // where the chunk is free then. Positions of claims ascend.
+  void claim(ChunkIndex chunk, uint64_t position) noexcept;
+  // Claims below this position are over.
+  void end_claims(uint64_t position) noexcept { claims_from_ = position; }
   // How many take_free() would give, unless the driver refuses.
   uint64_t available() const noexcept;
   bool is_free(ChunkIndex chunk) const noexcept { return chunks_[chunk].free; }
@@ -84,8 +91,9 @@ class ChunkPool {
   uint64_t limit_ = 0;
   uint64_t existing_ = 0;
   std::vector<Chunk> chunks_;
-  uint64_t free_count_ = 0;
-  std::deque<ChunkIndex> free_;   // candidates, oldest first; those that are not `free` any more are skipped
+  std::set<std::pair<uint64_t, ChunkIndex>> free_;  // by `freed`
+  uint64_t frees_ = 0;
+  uint64_t claims_from_ = 0;
   std::vector<ChunkIndex> dead_;  // indices without a handle
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> peak_bytes_{0};

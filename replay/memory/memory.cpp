@@ -234,6 +234,7 @@ CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vecto
     return result;
   }
   memory.traffic.reloaded_bytes += tensor.size;
+  memory.traffic.reloaded_chunks += tensor.chunk_count;
   return CUDA_SUCCESS;
 }
 

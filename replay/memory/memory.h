@@ -21,6 +21,7 @@ namespace reprise::replay {
 struct Traffic {
   uint64_t offloaded_bytes = 0;
   uint64_t reloaded_bytes = 0;
+  uint64_t reloaded_chunks = 0;
   uint64_t spared_bytes = 0;       // left without a copy: the host had the same
   uint64_t dropped_bytes = 0;      // given up, to be computed again
   uint64_t repeated_launches = 0;  // that have computed them again
@@ -29,6 +30,7 @@ struct Traffic {
   void add(const Traffic& more) noexcept {
     offloaded_bytes += more.offloaded_bytes;
     reloaded_bytes += more.reloaded_bytes;
+    reloaded_chunks += more.reloaded_chunks;
     spared_bytes += more.spared_bytes;
     dropped_bytes += more.dropped_bytes;
     repeated_launches += more.repeated_launches;

@@ -48,7 +48,8 @@ class Safety {
   // the tensor is about to leave.
   virtual LaneUses work_before_free(bool /*stream_ordered*/, CUstream, CUcontext) noexcept { return {}; }
   virtual void freed(ResidentTensor&, const LaneUses& /*work_before*/) noexcept {}
-  // Work of the program is with the driver.
+  // Work of the program is about to be issued on the lane; then it is with the driver.
+  virtual CUresult before_work(LaneIndex) noexcept { return CUDA_SUCCESS; }
   virtual void issued(LaneIndex) noexcept {}
 
   // Where a copy finds the bytes of a tensor in `chunks` from `offset` on, and how many lie together from there: at

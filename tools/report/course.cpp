@@ -8,6 +8,7 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/log/arrivals.h"
 #include "tools/report/log/demangle.h"
 #include "tools/report/sentences.h"
 #include "tools/report/view/timeline.h"
@@ -372,6 +373,10 @@ void say_looked_ahead(const Inputs& inputs, Sentences& say) {
       "device, {} waited for what was on its way, {} for what nobody had expected. {} of the calls came as predicted.",
       whole_percent(ahead.in_time, calls), plural(calls, "call"), ahead.late, ahead.missed,
       whole_percent(ahead.foreseen, ahead.foreseen + ahead.unforeseen)));
+  const Arrivals arrivals = arrivals_of(ahead.noted);
+  if (arrivals.least == 0) return;
+  say.note(fmt::format("What came back to the device then was {:.2f} times the least that these calls can do with.",
+                       static_cast<double>(arrivals.came) / static_cast<double>(arrivals.least)));
 }
 
 void say_examined(const Inputs& inputs, Sentences& say) {

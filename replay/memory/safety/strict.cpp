@@ -31,13 +31,13 @@ bool adopt(ChunkPool& pool, const ResidentTensor& tensor, const Mapping& mapping
   return true;
 }
 
-}  // namespace
-
 // Nothing is mapped where the tensor is to be: not by an allocation that was there before, neither.
-CUresult StrictSafety::clear_range(const ResidentTensor& tensor) noexcept {
-  const CUresult result = memory_.mappings.make_room(tensor.base, tensor.chunk_count * memory_.chunks.chunk_bytes());
-  return result == CUDA_SUCCESS ? memory_.mappings.unmap(tensor.base) : result;
+CUresult clear_range(ManagedMemory& memory, const ResidentTensor& tensor) noexcept {
+  const CUresult result = memory.mappings.make_room(tensor.base, tensor.chunk_count * memory.chunks.chunk_bytes());
+  return result == CUDA_SUCCESS ? memory.mappings.unmap(tensor.base) : result;
 }
+
+}  // namespace
 
 // Copies find the chunks in the window. Mappings that are only kept for speed make room for those that it needs.
 CUresult StrictSafety::show(Pager& pager, const std::vector<ChunkIndex>& chunks) noexcept {
@@ -77,7 +77,7 @@ CUresult StrictSafety::begin_arrival(Pager& pager, ResidentTensor& tensor, std::
 
 CUresult StrictSafety::bring_in(Pager& pager, ResidentTensor& tensor) noexcept {
   std::vector<ChunkIndex> chunks;
-  CUresult result = clear_range(tensor);
+  CUresult result = clear_range(memory_, tensor);
   if (result == CUDA_SUCCESS) result = pager.take_chunks(tensor, &chunks);
   return result == CUDA_SUCCESS ? begin_arrival(pager, tensor, std::move(chunks)) : result;
 }
@@ -97,7 +97,8 @@ CUresult StrictSafety::finish_arrival(Pager& pager, ResidentTensor& tensor) noex
   if (found == arrivals_.end()) return CUDA_SUCCESS;
   const Arrival arrival = std::move(*found);
   arrivals_.erase(found);
-  return finish(pager, arrival);
+  // Only when all bytes are there: work that was issued may touch them unseen.
+  return land(pager, arrival, memory_.lanes.host_wait(arrival.ready), LaneUses{});
 }
 
 void StrictSafety::poll_arrivals(Pager& pager) noexcept {
@@ -115,17 +116,16 @@ bool StrictSafety::may_leave(const ResidentTensor& tensor) noexcept {
   return memory_.lanes.complete(tensor.uses) && (mapping == nullptr || memory_.lanes.complete(mapping->uses));
 }
 
-// Only when all bytes are there does the range lead to them.
-CUresult StrictSafety::finish(Pager& pager, const Arrival& arrival) noexcept {
+// Its range leads to its chunks from here on, unless `result` is an error, for work that waits for `ready`.
+CUresult StrictSafety::land(Pager& pager, const Arrival& arrival, CUresult result, const LaneUses& ready) noexcept {
   ResidentTensor& tensor = *arrival.tensor;
-  CUresult result = memory_.lanes.host_wait(arrival.ready);
   if (result == CUDA_SUCCESS) result = pager.map(tensor.base, arrival.chunks);
   if (result != CUDA_SUCCESS) {
     tensor.turn_back();
     pager.give_back(arrival.chunks, arrival.ready);
     return result;
   }
-  tensor.ready.clear();
+  tensor.ready = ready;
   settle_in(memory_, tensor, arrival.chunks);
   return CUDA_SUCCESS;
 }
@@ -182,9 +182,10 @@ CUresult StrictSafety::allocated(Pager& pager, ResidentTensor& tensor, LaneIndex
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping != nullptr && adopt(memory_.chunks, tensor, *mapping, &before)) {
     const std::vector<ChunkIndex> chunks = mapping->chunks;
-    const CUresult waits = lane != kNoLane ? memory_.lanes.wait_on(lane, before) : memory_.lanes.host_wait(before);
+    const CUresult waits = lane != kNoLane ? memory_.lanes.wait_on(lane, before) : CUDA_SUCCESS;
     if (waits == CUDA_SUCCESS) {
-      if (lane != kNoLane) tensor.ready = before;
+      if (lane == kNoLane) fence_.add(memory_.lanes, before);
+      tensor.ready = before;
       settle_in(memory_, tensor, chunks);
       return CUDA_SUCCESS;
     }
@@ -192,7 +193,7 @@ CUresult StrictSafety::allocated(Pager& pager, ResidentTensor& tensor, LaneIndex
   }
   CUresult result = memory_.lanes.host_wait(before_frees_away_);
   if (result == CUDA_SUCCESS) before_frees_away_.clear();
-  if (result == CUDA_SUCCESS) result = clear_range(tensor);
+  if (result == CUDA_SUCCESS) result = clear_range(memory_, tensor);
   if (result == CUDA_SUCCESS) map_ahead(pager, tensor);
   return result;
 }
@@ -210,13 +211,17 @@ void StrictSafety::map_ahead(Pager& pager, ResidentTensor& tensor) noexcept {
   if (chunks.size() < tensor.chunk_count) {
     for (const ChunkIndex taken : chunks) memory_.chunks.give_back(taken);
   } else if (begin_arrival(pager, tensor, std::move(chunks)) == CUDA_SUCCESS) {
-    finish_arrival(pager, tensor);
+    const Arrival arrival = std::move(arrivals_.back());
+    arrivals_.pop_back();
+    if (land(pager, arrival, CUDA_SUCCESS, arrival.ready) == CUDA_SUCCESS) fence_.add(memory_.lanes, arrival.ready);
   }
 }
 
 // Work that touches the tensor unseen is not ordered behind its `ready`.
 CUresult StrictSafety::takes_place(const LaneUses& before, LaneIndex lane) noexcept {
-  return lane == kNoLane ? memory_.lanes.host_wait(before) : memory_.lanes.wait_on(lane, before);
+  if (lane != kNoLane) return memory_.lanes.wait_on(lane, before);
+  fence_.add(memory_.lanes, before);
+  return CUDA_SUCCESS;
 }
 
 // Before a free that is ordered on a stream the program has brought all such work to that stream; any other waits for

@@ -4,6 +4,7 @@
 #pragma once
 #include <vector>
 
+#include "replay/memory/fence.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
 #include "replay/memory/safety.h"
@@ -29,6 +30,7 @@ class StrictSafety final : public Safety {
   CUresult takes_place(const LaneUses& before, LaneIndex lane) noexcept override;
   LaneUses work_before_free(bool stream_ordered, CUstream stream, CUcontext context) noexcept override;
   void freed(ResidentTensor& tensor, const LaneUses& work_before) noexcept override;
+  CUresult before_work(LaneIndex lane) noexcept override { return fence_.before_work(memory_.lanes, lane); }
   void issued(LaneIndex lane) noexcept override;
 
   CUresult find_run(const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, uint64_t offset,
@@ -46,10 +48,9 @@ class StrictSafety final : public Safety {
     std::vector<ChunkIndex> chunks;
     LaneUses ready;  // when its bytes are there
   };
-  CUresult clear_range(const ResidentTensor& tensor) noexcept;
   CUresult show(Pager& pager, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult begin_arrival(Pager& pager, ResidentTensor& tensor, std::vector<ChunkIndex> chunks) noexcept;
-  CUresult finish(Pager& pager, const Arrival& arrival) noexcept;
+  CUresult land(Pager& pager, const Arrival& arrival, CUresult result, const LaneUses& ready) noexcept;
   void map_ahead(Pager& pager, ResidentTensor& tensor) noexcept;
 
   ManagedMemory& memory_;
@@ -58,6 +59,8 @@ class StrictSafety final : public Safety {
   // The work before frees of tensors that were away: it has faulted, or is complete, before an address that they had
   // leads anywhere again.
   LaneUses before_frees_away_;
+  // What used the chunks of new tensors before: all work behind the allocation waits for it.
+  Fence fence_;
 };
 
 }  // namespace reprise::replay

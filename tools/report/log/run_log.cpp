@@ -188,7 +188,13 @@ void read_overlap(const json& line, RunLog& log) {
 }
 
 void read_look_ahead(const json& line, RunLog& log) {
-  read_keys(line, run_log::look_ahead::line, log.look_ahead.emplace());
+  if (!log.look_ahead) log.look_ahead.emplace();
+  read_keys(line, run_log::look_ahead::line, *log.look_ahead);
+}
+
+void read_calls(const json& line, RunLog& log) {
+  if (!log.look_ahead) log.look_ahead.emplace();
+  read_keys(line, run_log::calls::line, log.look_ahead->noted.emplace_back());
 }
 
 void read_unmanaged(const json& line, RunLog& log) {
@@ -231,6 +237,7 @@ const std::map<std::string, ReadLine>& readers() {
                                                         {run_log::loop_end::line.name, read_loop_end},
                                                         {run_log::memory::line.name, read_memory},
                                                         {run_log::look_ahead::line.name, read_look_ahead},
+                                                        {run_log::calls::line.name, read_calls},
                                                         {run_log::activity::line.name, read_activity},
                                                         {run_log::overlap::line.name, read_overlap},
                                                         {run_log::unmanaged::line.name, read_unmanaged},

@@ -62,6 +62,15 @@ struct RunOverlap {
   uint64_t copy_ns = 0;
   uint64_t both_ns = 0;
 };
+// What calls touched while no plan was in force.
+struct RunCalls {
+  uint64_t first = 0;
+  uint64_t room_chunks = 0;
+  uint64_t came_chunks = 0;  // back to the device meanwhile
+  std::string there;
+  std::string away;
+  std::string calls;
+};
 // What looking ahead came to while no plan was in force.
 struct RunLookAhead {
   uint64_t foreseen = 0;  // calls that were predicted
@@ -71,6 +80,7 @@ struct RunLookAhead {
   uint64_t missed = 0;   // ... had to be fetched then
   uint64_t moved_out_bytes = 0;
   uint64_t moved_in_bytes = 0;
+  std::vector<RunCalls> noted;
 };
 // Iterations that were more than half over when the program did something else.
 struct RunLeft {

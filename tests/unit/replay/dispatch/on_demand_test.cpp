@@ -26,7 +26,7 @@ CUresult launch(const void*, CUstream stream) noexcept {
 
 class OnDemandTest : public ::testing::Test {
  protected:
-  OnDemandTest() {
+  explicit OnDemandTest(testing::Safety safety = testing::Safety::trusted) : device_(4, 4096, 8 << 20, safety) {
     device_of_kernels = &device_.driver;
     answer_of_kernels = CUDA_SUCCESS;
     kernels_run = 0;
@@ -105,7 +105,7 @@ class OnDemandTest : public ::testing::Test {
     entry->program_issued.store(1);
   }
 
-  testing::SmallDevice device_{4};
+  testing::SmallDevice device_;
   CUcontext context_ = device_.context;  // of the program's calls
   Common common_;
   Account account_{common_};
@@ -124,6 +124,34 @@ TEST_F(OnDemandTest, AKernelRunsWithItsTensorsResident) {
   device_.driver.run_all();
   EXPECT_EQ(kernels_run, 1);
   EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS);
+}
+
+class StrictOnDemandTest : public OnDemandTest {
+ protected:
+  StrictOnDemandTest() : OnDemandTest(testing::Safety::strict) {}
+};
+
+// Work that touches it unseen comes behind the work that had its memory before, and the device is not waited for here.
+TEST_F(StrictOnDemandTest, WorkBehindAnAllocationWaitsForTheUsersOfItsMemory) {
+  const CUstream one = device_.driver.stream(), other = device_.driver.stream();
+  for (const bool same_size : {true, false}) {
+    const CUdeviceptr a = allocate(2 * device_.chunk_bytes);
+    kernel(one, {a});
+    free(a, 2 * device_.chunk_bytes);
+    kernels_run = 0;
+    const uint64_t chunks = same_size ? 2 : 4;
+    const CUdeviceptr b = allocate(chunks * device_.chunk_bytes);
+    EXPECT_EQ(b == a, same_size);
+    EXPECT_TRUE(device_.memory.tensors.find(b)->is_resident());
+    EXPECT_EQ(kernels_run, 0);
+    kernel(other, {});
+    while (device_.driver.step(other)) {
+    }
+    EXPECT_EQ(kernels_run, 0);
+    device_.driver.run_all();
+    EXPECT_EQ(kernels_run, 2);
+    free(b, chunks * device_.chunk_bytes);
+  }
 }
 
 // A copy between devices, say: the tensor is of our context, the stream of another one.

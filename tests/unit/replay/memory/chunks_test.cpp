@@ -43,6 +43,18 @@ TEST_F(ChunkPoolTest, CreatesUpToTheLimitAndReusesTheOldest) {
   EXPECT_EQ(driver_.calls(), Calls{});
 }
 
+TEST_F(ChunkPoolTest, WhatAllocationsAheadCouldUseIsTakenLast) {
+  const ChunkIndex a = take(), b = take(), c = take();
+  for (const ChunkIndex chunk : {a, b, c}) pool_.give_back(chunk);
+  for (const ChunkIndex chunk : {b, a, b}) pool_.claim(chunk, chunk == a ? 5 : 4);
+  EXPECT_EQ(take(), c);
+  EXPECT_EQ(take(), a);
+  pool_.give_back(c);
+  pool_.claim(c, 6);
+  pool_.end_claims(5);
+  EXPECT_EQ(take(), b) << "the claim is over";
+}
+
 TEST_F(ChunkPoolTest, ARefusedCreationTakesNothing) {
   driver_.fail("cuMemCreate", 2);
   take();

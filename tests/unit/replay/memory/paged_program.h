@@ -41,6 +41,7 @@ class Program {
   CUresult kernel(LaneIndex lane, const std::vector<ResidentTensor*>& set, const std::vector<ResidentTensor*>& written,
                   const std::vector<ResidentTensor*>& unseen = {}) {
     CUresult result = pager.make_resident(set);
+    if (result == CUDA_SUCCESS) result = device.memory.safety->before_work(lane);
     for (ResidentTensor* tensor : set) {
       if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, tensor->ready);
       if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, device.memory.mover_of(*tensor).ready);

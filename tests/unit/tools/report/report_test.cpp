@@ -490,11 +490,18 @@ TEST(Report, WhenThePlanCameInForceAndHowOftenItCameBack) {
 
 TEST(Report, WhatLookingAheadCameTo) {
   const RunLog log = parse_run_log(
+      "{\"kind\":\"calls\",\"first\":1,\"room_chunks\":4,\"came_chunks\":3,\"there\":\"0:2 1:1 \",\"away\":\"2:2 "
+      "\",\"calls\":"
+      "\"0 3:1 -3 2 \"}\n"
+      "{\"kind\":\"calls\",\"first\":0,\"room_chunks\":4,\"came_chunks\":1,\"there\":\"\",\"away\":\"\",\"calls\":\"0,"
+      "1 2\"}\n"
       "{\"kind\":\"look_ahead\",\"foreseen\":90,\"unforeseen\":10,\"in_time\":50,\"late\":8,\"missed\":42}\n{\"kind\":"
       "\"end\"}\n");
   const std::string all = text_of(sentences_section({nullptr, nullptr, &log}));
   EXPECT_TRUE(has(all, "50 % of 100 calls"));
   EXPECT_TRUE(has(all, "8 waited for what was on its way, 42 for what nobody had expected. 90 % of the calls"));
+  // 2 comes, for which 1 goes; 1 comes, for which 2 goes, and comes.
+  EXPECT_TRUE(has(all, "What came back to the device then was 0.80 times the least"));
 }
 
 TEST(Report, WhatExaminingTook) {
