@@ -327,10 +327,4 @@ Result<plan::Plan> make_first_plan(const Workload& workload, const PlanOptions& 
   return plan;
 }
 
-Result<plan::Plan> make_plan(const trace::Trace& trace, const PlanOptions& options, PlanSummary* summary) {
-  Result<Workload> workload = make_workload(trace, options);
-  if (!workload.ok()) return workload.status();
-  return make_plan(workload.value(), options, summary);
-}
-
 }  // namespace reprise::analyzer

@@ -114,56 +114,76 @@ Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
   return workload;
 }
 
-Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
-  if (options.from_call != 0) {
-    PlanOptions rest = options;
-    rest.from_call = 0;
-    Result<Workload> workload = make_workload(stretch_from(trace, options.from_call), rest);
-    // What the program takes is not only what it takes in this part.
-    if (workload.ok()) workload.value().peak_bytes = std::max(workload.value().peak_bytes, peak_of(trace, rest));
-    return workload;
-  }
-  Workload workload;
-  workload.machine = options.machine.value_or(machine_of(trace));
-  const CallStream stream = make_call_stream(trace);
-  Result<Iteration> iteration = options.loop.count != 0 ? find_loop(stream, options.mark, options.loop)
-                                                        : find_iteration(stream, options.mark, options.least_calls);
+Planning::Planning(const trace::Trace& trace, PlanOptions options)
+    : options_(std::move(options)),
+      whole_(make_call_stream(trace)),
+      chunk_bytes_(chunk_bytes_of(trace, options_)),
+      part_trace_(options_.from_call == 0 ? std::optional<trace::Trace>() : stretch_from(trace, options_.from_call)),
+      part_(part_trace_ ? std::optional(make_call_stream(*part_trace_)) : std::nullopt) {}
+
+const Result<Iteration>& Planning::iteration() {
+  if (!iteration_) iteration_ = find_iteration(calls(), options_.mark, options_.least_calls);
+  return *iteration_;
+}
+
+Result<Workload> Planning::workload() { return workload(iteration(), chunk_bytes_); }
+
+Result<Workload> Planning::workload_of(const LoopCalls& loop) const {
+  return workload(find_loop(calls(), options_.mark, loop), chunk_bytes_);
+}
+
+Result<Workload> Planning::workload_in_fitting_chunks() {
+  Result<Workload> large = workload(iteration(), fitting_chunk_bytes());
+  if (!large.ok()) return large;
+  const uint64_t budget =
+      options_.budget_bytes != 0 ? options_.budget_bytes : share_of_peak(large.value(), options_.budget_fraction);
+  // Tensors smaller than half a chunk stay: a budget too small for all of them needs chunks as small as possible.
+  return budget < least_budget(large.value()) ? workload() : std::move(large);
+}
+
+Result<plan::Plan> Planning::plan(PlanSummary* summary) {
+  const Result<Workload> made = workload();
+  if (!made.ok()) return made.status();
+  return make_plan(made.value(), options_, summary);
+}
+
+Result<Workload> Planning::workload(const Result<Iteration>& iteration, uint64_t chunk_bytes) const {
   if (!iteration.ok()) return iteration.status();
-  workload.iteration = iteration.value();
-  const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
   if (!in_range(chunk_bytes)) {
     return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", chunk_bytes)};
   }
-  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, chunk_bytes, workload.machine, options.safety,
-                                             options.facts ? &*options.facts : nullptr);
+  const trace::Trace& trace = *calls().trace;
+  Workload workload;
+  workload.machine = options_.machine.value_or(machine_of(trace));
+  workload.iteration = iteration.value();
+  Result<TaskGraph> graph = build_task_graph(calls(), workload.iteration, chunk_bytes, workload.machine,
+                                             options_.safety, options_.facts ? &*options_.facts : nullptr);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
-  complete_workload(workload, held_bytes_of(trace, options), options);
+  complete_workload(workload, held_bytes_of(trace, options_), options_);
   workload.alone_ns = computing_alone(workload.graph, workload.machine);
   // What the program takes without us does not depend on the chunks that the plan is for.
-  const uint64_t footprint = peak_footprint(stream, std::min(chunk_bytes, chunk_bytes_of(trace, {})));
-  workload.peak_bytes = peak_with_held(trace, options, footprint);
+  const uint64_t footprint = peak_footprint(calls(), std::min(chunk_bytes, chunk_bytes_of(trace, {})));
+  workload.peak_bytes = peak_with_held(trace, options_, footprint);
+  // Nor is it only what the program takes in a part of the recording.
+  if (part_) workload.peak_bytes = std::max(workload.peak_bytes, peak_in(chunk_bytes));
   workload.recorded = true;
   return workload;
 }
 
-uint64_t chunk_bytes_for(const trace::Trace& trace, const PlanOptions& options) {
-  if (options.chunk_bytes != 0) return options.chunk_bytes;
-  if (info_number(trace, "memory.managed", 0) != 0) return 0;  // the program that the plan is for goes on, in chunks
-  const uint64_t granularity = chunk_bytes_of(trace, options);
-  const auto budget =
-      options.budget_bytes != 0
-          ? options.budget_bytes
-          : static_cast<uint64_t>(options.budget_fraction * static_cast<double>(peak_of(trace, options)));
-  const uint64_t chosen = footprint::chunk_bytes_for(granularity, budget, footprint::kChunksInABudget);
-  return chosen == granularity ? 0 : chosen;
+uint64_t Planning::fitting_chunk_bytes() const {
+  // A program that goes on after the recording keeps its chunks.
+  if (options_.chunk_bytes != 0 || info_number(*whole_.trace, "memory.managed", 0) != 0) return chunk_bytes_;
+  const auto budget = options_.budget_bytes != 0
+                          ? options_.budget_bytes
+                          : static_cast<uint64_t>(options_.budget_fraction * static_cast<double>(peak_bytes()));
+  return footprint::chunk_bytes_for(chunk_bytes_, budget, footprint::kChunksInABudget);
 }
 
-uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options) {
-  const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
+uint64_t Planning::peak_in(uint64_t chunk_bytes) const {
   if (!in_range(chunk_bytes)) return 0;
-  const uint64_t peak = peak_footprint(make_call_stream(trace), chunk_bytes);
-  return peak == 0 ? 0 : peak_with_held(trace, options, peak);
+  const uint64_t peak = peak_footprint(whole_, chunk_bytes);
+  return peak == 0 ? 0 : peak_with_held(*whole_.trace, options_, peak);
 }
 
 uint64_t share_of_peak(const Workload& workload, double fraction) {

@@ -210,7 +210,7 @@ class Simulating {
     if (!trace.ok()) return trace.status();
     cut_ = cut_short(arguments_.input, trace.value());
     went_on_ = !trace.value().pauses.empty();
-    return take(analyzer::make_workload(trace.value(), options_));
+    return take(analyzer::Planning(trace.value(), options_).workload());
   }
 
   Status take(Result<analyzer::Workload> workload) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/readable.h"
 #include "preload/base/room_figures.h"
 #include "preload/footprint/chunk_size.h"
@@ -486,7 +487,7 @@ uint64_t bytes_that_may_stay_away(const plan::Plan& plan) {
   std::vector<bool> left(plan.tensors.size(), false);
   uint64_t bytes = 0;
   for (const plan::Vertex& vertex : plan.vertices) {
-    if (vertex.kind != plan::VertexKind::offload) continue;
+    if (!plan::copies_out(vertex.kind)) continue;
     const plan::Tensor& tensor = plan.tensors[vertex.tensor];
     const bool known_there = tensor.allocate_call == plan::kNone || left[vertex.tensor];
     if (known_there && !vertex.clean) bytes += tensor.size;

@@ -241,7 +241,7 @@ uint64_t calls_of(const plan::Plan& plan) {
 Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan) {
   const Status same = check_same_recording(&trace, &plan, nullptr);
   if (!same.ok()) return same;
-  const Result<analyzer::Workload> workload = analyzer::make_workload(trace, options_for(&plan));
+  const Result<analyzer::Workload> workload = analyzer::Planning(trace, options_for(&plan)).workload();
   if (!workload.ok()) return uint64_t{0};
   const Status known = check_same_iteration(trace, workload.value().graph.iteration_hash, &plan, nullptr);
   if (!known.ok()) return known;
@@ -295,7 +295,8 @@ Status LoadedFiles::find_iteration() {
   if (plan) loop_.calls = calls_of(*plan);
   if (!trace || (!plan && !log)) return {};
   const plan::Plan* const of_plan = plan ? &*plan : nullptr;
-  const Result<analyzer::Workload> workload = report::workload_of(*trace, options_for(of_plan), of_plan);
+  analyzer::Planning planning(*trace, options_for(of_plan));
+  const Result<analyzer::Workload> workload = report::workload_of(planning, of_plan);
   if (!workload.ok()) return {};
   loop_.found(workload.value());
   return is_its_iteration(workload.value());
@@ -349,8 +350,9 @@ report::Inputs LoadedFiles::examined() {
       options.held_bytes =
           log->outside_bytes;  // of before; of graphs it says the most, which may come when all else is gone
     }
-    result.peak_bytes = analyzer::peak_of(*trace, options);
-    Result<analyzer::Workload> workload = report::workload_of(*trace, options, plan ? &*plan : nullptr);
+    analyzer::Planning planning(*trace, options);
+    result.peak_bytes = planning.peak_bytes();
+    Result<analyzer::Workload> workload = report::workload_of(planning, plan ? &*plan : nullptr);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();
       if (!plan && found.machine.link_assumed) {

@@ -213,7 +213,7 @@ TEST_F(PlanCommand, ABudgetThatHoldsEverythingHasNoPlan) {
   for (const trace::Trace& program :
        {train_chain(6, 4 * kChunk, 3), small_and_large(3, 6, 1), small_and_large(1, 4, 2)}) {
     const std::string trace = write("w.trace", trace_bytes(program));
-    const uint64_t peak = analyzer::peak_of(program, {});
+    const uint64_t peak = analyzer::Planning(program, {}).peak_bytes();
     for (const std::string& budget : {std::string("100%"), std::to_string(peak), std::to_string(peak + 1),
                                       std::to_string(3 * peak), std::string("16TiB")}) {
       const Finished whole = well(reprise({"plan", trace, "--budget", budget, "--status", path("status")}));
@@ -277,7 +277,7 @@ TEST_F(PlanCommand, ACallElsewhereThatNeedsMoreThanTheBudgetIsTold) {
 
 TEST_F(PlanCommand, ABudgetAboveTheRecordedDeviceIsSaidToBe) {
   trace::Trace program = train_chain(6, 4 * kChunk, 3);
-  const uint64_t peak = analyzer::peak_of(program, {});
+  const uint64_t peak = analyzer::Planning(program, {}).peak_bytes();
   const auto plan = [&](uint64_t device, const std::string& budget, const Words& more = {}) {
     program.info["device.memory"] = std::to_string(device);
     Words words =

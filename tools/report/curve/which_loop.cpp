@@ -82,13 +82,10 @@ double unplanned_ns(const RunLog& log, const plan::Plan* plan, uint64_t without_
 
 }  // namespace
 
-Result<analyzer::Workload> workload_of(const trace::Trace& trace, const analyzer::PlanOptions& options,
-                                       const plan::Plan* plan) {
-  Result<analyzer::Workload> most = analyzer::make_workload(trace, options);
+Result<analyzer::Workload> workload_of(analyzer::Planning& planning, const plan::Plan* plan) {
+  Result<analyzer::Workload> most = planning.workload();
   if (plan == nullptr || (most.ok() && same_calls(most.value(), *plan))) return most;
-  analyzer::PlanOptions of_plan = options;
-  of_plan.loop = calls_of(*plan);
-  Result<analyzer::Workload> planned = analyzer::make_workload(trace, of_plan);
+  Result<analyzer::Workload> planned = planning.workload_of(calls_of(*plan));
   return planned.ok() ? std::move(planned) : std::move(most);
 }
 
