@@ -9,6 +9,7 @@
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
 #include "tools/report/log/demangle.h"
+#include "tools/report/log/reasons.h"
 #include "tools/report/sentences.h"
 #include "tools/report/view/timeline.h"
 
@@ -88,20 +89,10 @@ std::string on_demand_words(const Inputs& inputs) {
 
 // As the replay wrote it where it decided.
 void say_reason(const Inputs& inputs, const RunReason& one, uint64_t count, Sentences& say) {
-  if (tools::says(one.cause, run_log::on_demand::refused) || tools::says(one.cause, run_log::on_demand::unusable)) {
-    say.bad(fmt::format("Plan {} was to come in force and could not ({}): {}.", one.plan.value_or(0) + 1, times(count),
-                        one.reason));
-  } else if (tools::says(one.cause, run_log::on_demand::never_began)) {
-    say.bad(fmt::format("Plan {} never came in force: {}.", one.plan.value_or(0) + 1, one.reason));
-  } else if (tools::says(one.cause, run_log::on_demand::left)) {
-    say.note(fmt::format("Plan {} ruled no iteration: {}.", one.plan.value_or(0) + 1, one.reason));
-  } else if (is_too_late(one)) {
-    say.note(fmt::format("Plan {} was ready too late: {}.", *one.plan + 1, one.reason));
-  } else if (tools::says(one.cause, run_log::on_demand::fits)) {
-    say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
-  } else {
-    say.note(fmt::format("No plan was made: {}. {}", one.reason, on_demand_words(inputs)));
-  }
+  const ReasonRow& row = row_of(one, inputs.log->mode);
+  say.add(row.tone, fmt::format(fmt::runtime(row.sentence), fmt::arg("plan", one.plan.value_or(0) + 1),
+                                fmt::arg("times", times(count)), fmt::arg("reason", one.reason),
+                                fmt::arg("then", on_demand_words(inputs))));
 }
 
 std::string left_at(const RunDivergence& left, const Inputs& inputs) {
