@@ -59,7 +59,7 @@ bool lies_on(const Plan& plan, const Placement& placement, uint32_t device) {
                      [&](uint32_t chunk) { return chunk >= first && chunk < end; });
 }
 
-// Each chunk is there for a placement. Whoever reads a plan makes room for each of its chunks.
+// Each chunk belongs to a placement: a reader of the plan makes room for each chunk.
 Status check_chunks(const Plan& plan) {
   uint64_t placed = 0;
   for (const Placement& placement : plan.placements) placed += placement.chunks.size();

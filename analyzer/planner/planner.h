@@ -30,14 +30,13 @@ struct PlanOptions {
   uint64_t chunk_bytes = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::optional<uint64_t> peak_bytes = std::nullopt;  // of the program; default: info key "memory.peak_bytes"
-  std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;                           // of the iteration that is looked for, as find_iteration() says
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
   std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all
   bool recompute = true;                              // policies reprise and auto may recompute pure ops
-  // What follows is for simulations only: the replay enforces none of it.
+  // The options below are for simulations only; the replay enforces none.
   bool reorder = false;        // updates may run before kernels that the program calls earlier
   bool split_tensors = false;  // parts of large tensors may move on their own
   bool ssd = false;            // the machine's SSD may be used
@@ -54,8 +53,8 @@ struct Workload {
   uint64_t reserved_bytes = 0;  // these, and for small tensors
   WorkingSet largest;
   uint64_t minimum_bytes = 0;  // smallest budget that has a plan; for people: least_budget()
-  // 100 %: what the program takes of the device without Reprise. Of a recording by the rule that runs use (decision
-  // 0001); of a graph that comes from elsewhere, the bytes that are alive at once.
+  // 100 %: the device memory that the program takes without Reprise. A recording is measured by the rule that runs use
+  // (decision 0001); a graph that comes from elsewhere, by the bytes that are alive at once.
   uint64_t peak_bytes = 0;
   // Computing alone: of an iteration for which nothing has to move. The program's own copies run beside its kernels
   // where they can, so it may be less than all its ops take in turn (TaskGraph::compute_ns).

@@ -122,14 +122,14 @@ Planning::Planning(const trace::Trace& trace, PlanOptions options)
       part_(part_trace_ ? std::optional(make_call_stream(*part_trace_)) : std::nullopt) {}
 
 const Result<Iteration>& Planning::iteration() {
-  if (!iteration_) iteration_ = find_iteration(calls(), options_.mark, options_.least_calls);
+  if (!iteration_) iteration_ = find_iteration(calls(), options_.least_calls);
   return *iteration_;
 }
 
 Result<Workload> Planning::workload() { return workload(iteration(), chunk_bytes_); }
 
 Result<Workload> Planning::workload_of(const LoopCalls& loop) const {
-  return workload(find_loop(calls(), options_.mark, loop), chunk_bytes_);
+  return workload(find_loop(calls(), loop), chunk_bytes_);
 }
 
 Result<Workload> Planning::workload_in_fitting_chunks() {

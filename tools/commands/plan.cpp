@@ -256,7 +256,7 @@ class PlanCommand {
     return {};
   }
 
-  // The device that was recorded, which is the one to run on next, as far as is known, and with nobody else on it.
+  // Does the recorded device, presumably the next one to run on, have less room when nothing else uses it?
   bool has_less(uint64_t bytes) const { return device_bytes_ != 0 && bytes > room_bytes_; }
 
   std::string on_device() const { return simulated_ ? " --device sim" : ""; }
@@ -279,7 +279,8 @@ class PlanCommand {
       say(fmt::format("{}: a defect in Reprise: {}; a simpler plan was made, which is safe; please report this", output,
                       summary.refusal.message()));
     }
-    if (workload.machine.link_assumed && !arguments_.quiet) say(assumed_link(workload));
+    const std::string link = report::assumed_link(plan.link, arguments_.trace, workload.recorded);
+    if (!link.empty() && !arguments_.quiet) say(link);
     if (arguments_.explain)
       return write_file("-", analyzer::explain(plan, summary) + "link        " + report::words_of(plan.link, true) +
                                  "\n" + fluid_text(workload, plan, options));
@@ -309,13 +310,6 @@ class PlanCommand {
                       workload.iteration.call_count, covered(workload.iteration)));
     }
     return {};
-  }
-
-  std::string assumed_link(const analyzer::Workload& workload) const {
-    const analyzer::Machine& machine = workload.machine;
-    const bool recorded = workload.recorded && machine.name.empty();
-    return report::assumed_link(machine.name.empty() ? arguments_.trace : machine.name, recorded,
-                                machine.h2d_bytes_per_s, machine.d2h_bytes_per_s);
   }
 
   std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan,

@@ -291,7 +291,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   }
 }
 
-// What another plan, or none, would make of the budget that the plan is for a part of: as much as is predicted of it.
+// The plan is for a part of the budget: what a plan for the whole budget, or none, is predicted to take.
 std::string by_another_plan(const Inputs& inputs, const Facts& facts, bool all_fits, uint64_t then_ns) {
   if (then_ns == 0) return all_fits ? "" : " A plan for that may move less.";
   uint64_t moved = 0;

@@ -146,7 +146,7 @@ std::string returns(const RunLog& log) {
   return resumed == 0 ? "never came back to it" : "came back to it " + times(resumed);
 }
 
-// What iterations on demand took more than planned ones, all of them.
+// How much longer all iterations on demand took than planned ones would have.
 void say_time_lost(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
   const Facts facts = collect_facts(inputs);

@@ -321,15 +321,6 @@ void LoadedFiles::symbolize() {
   if (trace) report::symbolize(*trace);
 }
 
-namespace {
-std::string assumed_link_of(const plan::Plan& plan) {
-  const std::string source = plan.link.machine.empty() ? "what the plan was made of" : plan.link.machine;
-  const bool recorded = plan.program_hash != 0 && plan.link.machine.empty();
-  return report::assumed_link(source, recorded, static_cast<double>(plan.link.h2d_bytes_per_s),
-                              static_cast<double>(plan.link.d2h_bytes_per_s));
-}
-}  // namespace
-
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
   result.files = named;
@@ -338,7 +329,9 @@ report::Inputs LoadedFiles::examined() {
   if (trace) report::symbolize(*trace);
   result.no_lines = trace && !trace->call_sites.empty() && !report::can_symbolize();
   if (plan) loop_.calls = calls_of(*plan);
-  if (plan && plan->link.assumed) result.assumed_link = assumed_link_of(*plan);
+  if (plan) {
+    result.assumed_link = report::assumed_link(plan->link, "what the plan was made of", plan->program_hash != 0);
+  }
   if (trace) {
     analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
     if (log) plan::read_safety(log->safety.c_str(), &options.safety);
@@ -355,11 +348,8 @@ report::Inputs LoadedFiles::examined() {
     Result<analyzer::Workload> workload = report::workload_of(planning, plan ? &*plan : nullptr);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();
-      if (!plan && found.machine.link_assumed) {
-        result.assumed_link =
-            report::assumed_link("the recording", true, found.machine.h2d_bytes_per_s, found.machine.d2h_bytes_per_s);
-      }
       result.recorded_link = analyzer::link_of(found.machine);
+      if (!plan) result.assumed_link = report::assumed_link(result.recorded_link, "the recording", true);
       loop_.found(found);
       const bool own = log && made_by(*log);
       // What the recording says of budgets is of its own loop, which a run with other arguments need not have.

@@ -46,7 +46,7 @@ TEST_F(PlanCommand, ThePlanSaysWhichSafetyItIsFor) {
   }
 }
 
-// One plan has one peak, whoever speaks of it: what the budget leaves after whole chunks is not taken.
+// All commands name the same peak of a plan: what the budget leaves after whole chunks is not taken.
 TEST_F(PlanCommand, ThePeakIsThatOfItsReport) {
   const std::string trace = trainer();
   const std::string plan = path("tmp/a.plan");
@@ -87,7 +87,7 @@ TEST_F(PlanCommand, AnIterationOfTooLittleIsNoneYet) {
   EXPECT_EQ(status().at("status"), "ok");
 }
 
-// Nor is a plan typed for it, but by whoever asks for just that.
+// Nor is a plan made for it, unless the caller asks for just that.
 TEST_F(PlanCommand, OneCallThatComesAFewTimesIsNoIteration) {
   analyzer::testing::TraceBuilder program;
   const uint64_t w = program.allocate(4 * kChunk), idle = program.allocate(8 * kChunk);

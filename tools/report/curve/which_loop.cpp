@@ -97,8 +97,8 @@ bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, cons
   return log->iteration_hashes.front() == hash;
 }
 
-// A recording of the run itself is of what no plan ruled. Of another run's there is nothing that says what this one did
-// there: evaluate, save, or the same loop with other sizes.
+// The run's own recording shows what ran without a plan. Another run's recording does not say what this run did there:
+// evaluate, save, or the same loop with other sizes.
 double share_of_run(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log, bool own_recording) {
   const double coverage = workload.iteration.coverage;
   if (log == nullptr || (!own_recording && log->iterations_planned == 0)) return coverage;

@@ -12,7 +12,7 @@ using testing::TraceBuilder;
 using testing::updates;
 using testing::writes;
 
-TEST(LargestCall, IsThatOfAllCallsAndCountsEachAllocationOnce) {
+TEST(LargestCall, CountsEachAllocationOnce) {
   TraceBuilder program;
   const uint64_t a = program.allocate(kChunk + 1), b = program.allocate(3 * kChunk);
   program.launch("both", {reads(a), writes(b)});
@@ -43,7 +43,7 @@ TEST(LargestCall, AnOpaqueCallWorksOnWhatIsAlive) {
   EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).bytes, 3 * kChunk);
 }
 
-TEST(LargestCall, OfAProgramWithoutMemoryThereIsNone) {
+TEST(LargestCall, ProgramWithoutMemoryHasNone) {
   TraceBuilder program;
   for (int i = 0; i < 5; ++i) program.launch("nothing", {});
   EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).bytes, 0u);
