@@ -76,7 +76,7 @@ class Chains {
     return first + std::max(first, second) > capacity_;
   }
 
-  // Over as many iterations as the neighbourhood of an op spans; places count through all of them.
+  // Searches as many iterations as an op's neighbourhood spans; place numbers run on from one iteration to the next.
   void find_ancestors(uint32_t rounds) {
     std::vector<std::vector<std::pair<uint32_t, uint8_t>>> before(count_);  // op -> (op, distance)
     for (const DataEdge& edge : graph_.edges) {

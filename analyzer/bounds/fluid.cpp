@@ -87,8 +87,8 @@ class FluidProgram {
     return bytes;
   }
 
-  // Segments of about as many ops that touch about as many bytes: what is tight is where much is touched. Of each one
-  // the op with the most bytes alive.
+  // Cuts into segments of about as many ops that touch about as many bytes: budgets are tight where much is touched.
+  // The op with the most bytes alive stands for its segment.
   void cut() {
     double total = 0;
     for (uint32_t op = 0; op < ops_; ++op) total += touched(op);
@@ -255,7 +255,7 @@ class FluidProgram {
     }
   }
 
-  // Does recomputing a candidate end this period? Or one that nobody would end: outputs that are not used again until
+  // Does recomputing a candidate end this period, or one that nothing else ends? Outputs that are not used again until
   // then are dropped, too.
   bool is_candidates(const Version& version, const Period& period) const {
     const uint32_t c = places_.candidate_making(version.tensor);
@@ -295,7 +295,7 @@ class FluidProgram {
   // What an op reads that runs again is there, or comes in in the interval before.
   void need_inputs(const PeriodSpan& span, const std::vector<uint32_t>& versions, const Variables& columns,
                    double bytes) {
-    if (span.back == kNone) return;                         // nobody reads these bytes
+    if (span.back == kNone) return;                         // no op reads these bytes
     std::map<std::pair<uint32_t, uint32_t>, double> sizes;  // by interval and column
     for (const uint32_t v : versions) {
       const uint32_t tensor = fluid_.vitality.versions[v].tensor;
@@ -432,7 +432,7 @@ class FluidProgram {
       program_.set(row, away.back(), 1);
       program_.set(row, copied[p - kind.written], -1);
     }
-    // What is away now and not at the next point came in meanwhile; behind the last one, all of it.
+    // Bytes that are away now and not at the next point came in meanwhile; after the last point, all bytes did.
     for (uint32_t p = span.first; p <= span.last && span.back != kNone; ++p) {
       const uint32_t in = program_.add_column(options_.cost_of_moving);
       if (!ssd) variables_[flow].in.push_back(in);
@@ -446,7 +446,7 @@ class FluidProgram {
     (ssd ? variables_[flow].ssd : variables_[flow].away) = std::move(away);
   }
 
-  // On both tiers there is no more than all of it.
+  // Both tiers together hold at most the whole tensor.
   void limit_together(size_t flow, const std::vector<uint32_t>& away, double bytes) {
     for (size_t i = 0; i < away.size(); ++i) {
       const uint32_t row = program_.add_row(-LinearProgram::kInfinity, bytes);

@@ -29,7 +29,7 @@ struct FluidFlow {
     uint32_t period = 0;   // of that version
   };
   std::vector<Member> members;
-  uint64_t bytes = 0;  // of all of them
+  uint64_t bytes = 0;  // of all members
   uint32_t first = 0;
   std::vector<double> away;
   std::vector<double> away_on_ssd;  // of them; empty without an SSD

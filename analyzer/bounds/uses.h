@@ -15,7 +15,7 @@ inline constexpr uint32_t kDispatchWindow = 64;
 struct Use {
   uint32_t op = 0;
   bool fresh = false;   // needs nothing of what was there: the first touch of new memory, or nothing is read
-  bool writes = false;  // all of it
+  bool writes = false;  // the whole tensor
 };
 
 struct Uses {

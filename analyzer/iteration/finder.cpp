@@ -250,15 +250,15 @@ class IterationSearch {
   Status refusal_;     // why the first one that hashes proposed is none
 };
 
-// Call indices at which a mark of this name stands: where ranges of it begin, or, where it has none, its points.
-std::vector<uint32_t> marked_calls(const CallStream& stream, const std::string& mark) {
+// Call indices at which kMark stands: where its ranges begin, or, without ranges, its points.
+std::vector<uint32_t> marked_calls(const CallStream& stream) {
   std::vector<uint32_t> calls;
   bool ranges = false;
   uint32_t call = 0;
   for (uint32_t index = 0; index < stream.trace->events.size(); ++index) {
     while (call < stream.size() && stream.events[call] < index) ++call;
     const auto* event = std::get_if<trace::Mark>(&stream.trace->events[index]);
-    if (event == nullptr || event->text != mark) continue;
+    if (event == nullptr || event->text != kMark) continue;
     const bool opens = event->record.depth > 0;
     if (opens && !ranges) {
       ranges = true;
@@ -288,8 +288,7 @@ Status with_gaps(const CallStream& stream, const Status& why) {
                       last == UINT64_MAX ? "its end" : fmt::format("call {}", last))};
 }
 
-Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_t>& marks, const std::string& mark,
-                             bool parts_move) {
+Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_t>& marks, bool parts_move) {
   Iteration iteration;
   iteration.marked = true;
   iteration.parts_move = parts_move;
@@ -313,18 +312,17 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
     return iteration;
   }
   return Status{StatusCode::not_found,
-                fmt::format("no two marked iterations (\"{}\") in a row are the same: {}", mark, last.message())};
+                fmt::format("no two marked iterations (\"{}\") in a row are the same: {}", kMark, last.message())};
 }
 
 // Layers whose weights lie in one block differ in their parts alone, so parts may move only where nothing else is found
 // that is most of the recording.
 constexpr double kMostOfIt = 0.5;
 
-Result<Iteration> search(const CallStream& stream, const std::string& mark, uint64_t least_calls,
-                         const LoopCalls& only) {
-  const std::vector<uint32_t> marks = marked_calls(stream, mark);
+Result<Iteration> search(const CallStream& stream, uint64_t least_calls, const LoopCalls& only) {
+  const std::vector<uint32_t> marks = marked_calls(stream);
   const auto look = [&](bool parts_move) {
-    return marks.size() >= 2 ? from_marks(stream, marks, mark, parts_move)
+    return marks.size() >= 2 ? from_marks(stream, marks, parts_move)
                              : IterationSearch(stream, least_calls, only, parts_move).run();
   };
   Result<Iteration> found = look(false);
@@ -348,12 +346,10 @@ void LoopCalls::add(uint64_t signature) {
   hash += trace::hash_mix(1, signature);
 }
 
-Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark, uint64_t least_calls) {
-  return search(stream, mark, least_calls, {});
+Result<Iteration> find_iteration(const CallStream& stream, uint64_t least_calls) {
+  return search(stream, least_calls, {});
 }
 
-Result<Iteration> find_loop(const CallStream& stream, const std::string& mark, const LoopCalls& loop) {
-  return search(stream, mark, 0, loop);
-}
+Result<Iteration> find_loop(const CallStream& stream, const LoopCalls& loop) { return search(stream, 0, loop); }
 
 }  // namespace reprise::analyzer

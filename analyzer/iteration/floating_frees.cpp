@@ -12,7 +12,8 @@ bool is_free(const CallStream& stream, uint32_t call) {
   return span != kNone && stream.spans[span].allocated != call;
 }
 
-constexpr size_t kUsual = 95;  // % of the frees come no later
+constexpr double kMostOfIt = 0.5;  // of the recording
+constexpr size_t kUsual = 95;      // % of the frees come no later
 
 // By span: the call behind which its free is to stand; kNone: it stays.
 using Anchors = std::vector<uint32_t>;
@@ -238,6 +239,18 @@ std::optional<CallStream> frees_as_late(const CallStream& recorded, const CallSt
   const Lateness lateness(recorded, at_last_use, found);
   if (!lateness.may_begin()) return std::nullopt;
   return Arrangement(at_last_use, lateness.run()).run();
+}
+
+FoundLoop in_any_order(const CallStream& recorded, const std::function<Result<Iteration>(const CallStream&)>& find) {
+  FoundLoop as_recorded{find(recorded)};
+  const double before = as_recorded.iteration.ok() ? as_recorded.iteration.value().coverage : 0;
+  if (before >= kMostOfIt) return as_recorded;
+  const CallStream floated = frees_at_last_use(recorded);
+  Result<Iteration> equal = find(floated);
+  if (!equal.ok() || equal.value().coverage < kMostOfIt) return as_recorded;
+  std::optional<CallStream> late = frees_as_late(recorded, floated, equal.value());
+  if (!late) return as_recorded;
+  return {std::move(equal), std::move(late)};
 }
 
 }  // namespace reprise::analyzer

@@ -17,7 +17,7 @@ struct LoopCalls {
 };
 
 // As find_iteration(), of this loop alone, whatever else covers more. Where marks say where iterations start, they win.
-Result<Iteration> find_loop(const CallStream& stream, const std::string& mark, const LoopCalls& loop);
+Result<Iteration> find_loop(const CallStream& stream, const LoopCalls& loop);
 
 // Is the iteration nearly all that the program does? Then what is said of it holds for the program.
 inline constexpr double kNearlyAll = 0.8;

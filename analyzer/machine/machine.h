@@ -10,7 +10,7 @@
 namespace reprise::analyzer {
 
 struct Machine {
-  std::string name;          // as the user has named it; empty: that of a recording, or of nobody
+  std::string name;          // as the user has named it; empty: a recording's, or unknown
   bool link_assumed = true;  // what copies take, both ways, is neither measured nor given
   double h2d_bytes_per_s = 24e9;
   double d2h_bytes_per_s = 24e9;

@@ -17,7 +17,7 @@ struct Layout {
   uint32_t chunk_count = 0;                  // chunks in use, numbered from 0
   std::vector<uint32_t> device_chunks = {};  // as in the plan
   uint32_t remap_count = 0;                  // stays that find their tensor's range mapped elsewhere
-  uint64_t remapped_chunks = 0;              // of all of these
+  uint64_t remapped_chunks = 0;              // of all these stays
 };
 
 // How hard to try: one chunk set per tensor; or single stays elsewhere where a tensor finds no home, homes first; or

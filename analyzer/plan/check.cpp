@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
+#include "analyzer/plan/vertex_kinds.h"
 
 namespace reprise::plan {
 namespace {
@@ -58,7 +59,7 @@ bool lies_on(const Plan& plan, const Placement& placement, uint32_t device) {
                      [&](uint32_t chunk) { return chunk >= first && chunk < end; });
 }
 
-// Each chunk is there for a placement. Whoever reads a plan makes room for each of its chunks.
+// Each chunk belongs to a placement: a reader of the plan makes room for each chunk.
 Status check_chunks(const Plan& plan) {
   uint64_t placed = 0;
   for (const Placement& placement : plan.placements) placed += placement.chunks.size();
@@ -204,12 +205,13 @@ Status check_late_frees(const Plan& plan) {
 
 Status check_vertex(const Plan& plan, uint32_t index) {
   const Vertex& vertex = plan.vertices[index];
-  if (vertex.kind < VertexKind::op || vertex.kind > VertexKind::reload) return wrong("vertex", index, "is of no kind");
-  const bool is_call = vertex.kind == VertexKind::op || vertex.kind == VertexKind::release;
+  const VertexTraits* const traits = find_traits(vertex.kind);
+  if (traits == nullptr) return wrong("vertex", index, "is of no kind");
+  const bool is_call = traits->call;
   if (is_call ? (vertex.call >= plan.calls.size() || plan.calls[vertex.call].vertex != index) : vertex.call != kNone) {
     return wrong("vertex", index, "has a wrong call");
   }
-  if (vertex.clean && vertex.kind != VertexKind::offload) return wrong("vertex", index, "is clean but no offload");
+  if (vertex.clean && !traits->out) return wrong("vertex", index, "is clean but no offload");
   const bool op = vertex.kind == VertexKind::op;
   if (op != (vertex.tensor == kNone) || !optional_below(vertex.tensor, plan.tensors.size())) {
     return wrong("vertex", index, "has a wrong tensor");
@@ -235,9 +237,8 @@ Status check_vertex(const Plan& plan, uint32_t index) {
       return wrong("vertex", index, "acquires chunks of another device");
     }
   }
-  const bool reload = vertex.kind == VertexKind::reload;
-  if (reload ? (vertex.acquires.size() != 1 || vertex.acquires[0].tensor != vertex.tensor)
-             : (!op && !vertex.acquires.empty())) {
+  if (traits->in ? (vertex.acquires.size() != 1 || vertex.acquires[0].tensor != vertex.tensor)
+                 : (!op && !vertex.acquires.empty())) {
     return wrong("vertex", index, "acquires what it does not own");
   }
   return {};
@@ -267,8 +268,8 @@ Status check_totals(const Plan& plan) {
   uint64_t offloaded = 0;
   uint64_t reloaded = 0;
   for (const Vertex& vertex : plan.vertices) {
-    if (vertex.kind == VertexKind::offload && !vertex.clean) offloaded += plan.tensors[vertex.tensor].size;
-    if (vertex.kind == VertexKind::reload) reloaded += plan.tensors[vertex.tensor].size;
+    if (copies_out(vertex.kind) && !vertex.clean) offloaded += plan.tensors[vertex.tensor].size;
+    if (copies_in(vertex.kind)) reloaded += plan.tensors[vertex.tensor].size;
   }
   if (offloaded != plan.offload_bytes || reloaded != plan.reload_bytes) return wrong("its totals do not add up");
   return {};

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::plan {
 
 const char* name_of(Safety safety) {
@@ -19,17 +21,8 @@ bool read_safety(const char* name, Safety* safety) {
 }
 
 std::string_view name_of(VertexKind kind) {
-  switch (kind) {
-    case VertexKind::op:
-      return "op";
-    case VertexKind::release:
-      return "release";
-    case VertexKind::offload:
-      return "offload";
-    case VertexKind::reload:
-      return "reload";
-  }
-  return "unknown";
+  const VertexTraits* const traits = find_traits(kind);
+  return traits == nullptr ? "unknown" : traits->name;
 }
 
 std::string_view name_of(EdgeKind kind) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -38,7 +40,7 @@ class Aliases {
     for (const plan::Acquire& acquire : vertex.acquires) {
       if (acquire.placement != plan_.tensors[acquire.tensor].home) wanders_[acquire.tensor] = true;
     }
-    if (vertex.kind == plan::VertexKind::offload || vertex.kind == plan::VertexKind::reload) {
+    if (plan::copies(vertex.kind)) {
       moves_[vertex.tensor].push_back(static_cast<uint32_t>(uses_[vertex.tensor].size()));
     }
     if (vertex.kind != plan::VertexKind::op) return;

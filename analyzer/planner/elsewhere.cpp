@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/iteration/call_stream.h"
 #include "preload/footprint/footprint.h"
 #include "preload/footprint/slab.h"
 #include "preload/trace/names.h"
@@ -75,8 +74,7 @@ std::string name_of(const trace::Trace& trace, const trace::Op& op) {
 
 }  // namespace
 
-LargestCall largest_call(const trace::Trace& trace, uint64_t chunk_bytes) {
-  const CallStream stream = make_call_stream(trace);
+LargestCall largest_call(const CallStream& stream, uint64_t chunk_bytes) {
   Alive alive(stream, chunk_bytes);
   LargestCall largest;
   for (uint32_t call = 0; call < stream.size(); ++call) {
@@ -86,7 +84,7 @@ LargestCall largest_call(const trace::Trace& trace, uint64_t chunk_bytes) {
     if (op == nullptr) continue;
     const bool opaque = (op->record.header.flags & trace::kOpOpaque) != 0;
     const uint64_t bytes = alive.bytes_of(opaque ? alive.all() : operands_of(stream, *op));
-    if (bytes > largest.bytes) largest = {name_of(trace, *op), bytes};
+    if (bytes > largest.bytes) largest = {name_of(*stream.trace, *op), bytes};
   }
   return largest;
 }

@@ -1,11 +1,11 @@
-// What the whole of a recording asks of a budget, beside the iteration that a plan is of: a call outside of it runs on
-// demand, with all that it works on on the device at once. Caller: `reprise plan`, which says where that is more than
-// the budget leaves.
+// What the whole of a recording needs, beside the iteration that is planned: a call outside of it runs on demand, with
+// all its operands on the device at once. Caller: Planning, for `reprise plan`, which says where that is more than the
+// budget leaves.
 #pragma once
 #include <cstdint>
 #include <string>
 
-#include "preload/trace/reader.h"
+#include "analyzer/iteration/call_stream.h"
 
 namespace reprise::analyzer {
 
@@ -15,6 +15,6 @@ struct LargestCall {
 };
 
 // By the rule of runs: whole chunks, small allocations in blocks. An opaque call works on whatever is alive.
-LargestCall largest_call(const trace::Trace& trace, uint64_t chunk_bytes);
+LargestCall largest_call(const CallStream& stream, uint64_t chunk_bytes);
 
 }  // namespace reprise::analyzer

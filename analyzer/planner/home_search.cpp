@@ -78,7 +78,7 @@ class HomeSearch {
     });
   }
 
-  // The tensor that waits, whoever had its chunks, and a few others, in this order.
+  // Returns the tensor that waits, the one that had its chunks, and a few others, in this order.
   std::vector<uint32_t> pick() {
     const CriticalStep wait = waits_[below(waits_.size())];
     std::vector<uint32_t> moved;

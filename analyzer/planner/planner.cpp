@@ -199,8 +199,12 @@ plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate cand
   return plan;
 }
 
-// What there is to say of the plan; `used`: the form of the program that it is of.
-void summarize(const Workload& workload, const Workload& used, const plan::Plan& plan, PlanSummary& summary) {
+// What there is to say of the plan, the best of `candidates`; `used`: the form of the program that it is of.
+void summarize(const Workload& workload, const Workload& used, const plan::Plan& plan, uint32_t candidates,
+               PlanSummary* asked) {
+  if (asked == nullptr) return;
+  PlanSummary& summary = *asked;
+  summary.candidates = candidates;
   summary.iteration = workload.iteration;
   const uint64_t capacity = chunks_that_fit(workload, plan.budget_bytes);
   // What is recomputed need not move: such a plan is held to what the ops take even with room for everything.
@@ -214,6 +218,11 @@ void summarize(const Workload& workload, const Workload& used, const plan::Plan&
   summary.tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
   summary.capacity_chunks = capacity;
   summary.recompute_ns = used.graph.recompute_ns;
+}
+
+Status nothing_found(const Workload& workload, const Portfolio& portfolio) {
+  if (!portfolio.tiers_fit()) return too_little_host(workload);
+  return {StatusCode::internal, "no policy found a plan for a feasible budget"};
 }
 
 // What a plan may take, if there can be one.
@@ -281,12 +290,9 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
       contest.decide();
     }
   }
-  const uint32_t candidates = contest.candidates();
   const Workload* used = contest.workload();
-  Portfolio* const winner = contest.winner();
-  if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
-  if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
-  plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);
+  if (contest.winner()->best() == nullptr) return nothing_found(workload, portfolio);
+  plan::Plan plan = plan_of(*used, budget.value(), contest.winner()->take_best(), options, summary);
   plan.minimum_bytes = least_budget(workload);
   if (options.policy == "reprise") plan.policy = options.policy;
   Status status = verify(plan);
@@ -302,10 +308,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     status = verify(plan);
   }
   if (!status.ok()) return status;
-  if (summary != nullptr) {
-    summary->candidates = candidates;
-    summarize(workload, *used, plan, *summary);
-  }
+  summarize(workload, *used, plan, contest.candidates(), summary);
   return plan;
 }
 
@@ -314,23 +317,12 @@ Result<plan::Plan> make_first_plan(const Workload& workload, const PlanOptions& 
   if (!budget.ok()) return budget.status();
   Portfolio portfolio(workload, useful_chunks(workload, budget.value()));
   for (const Policy* policy : {&disco_policy(), &link_aware_policy()}) portfolio.run_in_haste({policy});
-  if (portfolio.best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
-  if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
-  const uint32_t candidates = portfolio.count();
+  if (portfolio.best() == nullptr) return nothing_found(workload, portfolio);
   plan::Plan plan = plan_of(workload, budget.value(), portfolio.take_best(), options, summary);
   plan.minimum_bytes = least_budget(workload);
   if (const Status status = verify(plan); !status.ok()) return status;
-  if (summary != nullptr) {
-    summary->candidates = candidates;
-    summarize(workload, workload, plan, *summary);
-  }
+  summarize(workload, workload, plan, portfolio.count(), summary);
   return plan;
-}
-
-Result<plan::Plan> make_plan(const trace::Trace& trace, const PlanOptions& options, PlanSummary* summary) {
-  Result<Workload> workload = make_workload(trace, options);
-  if (!workload.ok()) return workload.status();
-  return make_plan(workload.value(), options, summary);
 }
 
 }  // namespace reprise::analyzer

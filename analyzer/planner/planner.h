@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "analyzer/bounds/bounds.h"
-#include "analyzer/iteration/finder.h"
+#include "analyzer/iteration/floating_frees.h"
 #include "analyzer/iteration/loop_calls.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/plan/plan.h"
+#include "analyzer/planner/elsewhere.h"
 #include "analyzer/rewrite/device_subgraphs.h"
 #include "analyzer/schedule/tiers.h"
 #include "analyzer/simulate/simulate.h"
@@ -29,15 +30,13 @@ struct PlanOptions {
   uint64_t chunk_bytes = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::optional<uint64_t> peak_bytes = std::nullopt;  // of the program; default: info key "memory.peak_bytes"
-  std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;                           // of the iteration that is looked for, as find_iteration() says
-  LoopCalls loop = {};                                // ... or, with a count, this one
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
   std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all
   bool recompute = true;                              // policies reprise and auto may recompute pure ops
-  // What follows is for simulations only: the replay enforces none of it.
+  // The options below are for simulations only; the replay enforces none.
   bool reorder = false;        // updates may run before kernels that the program calls earlier
   bool split_tensors = false;  // parts of large tensors may move on their own
   bool ssd = false;            // the machine's SSD may be used
@@ -54,21 +53,14 @@ struct Workload {
   uint64_t reserved_bytes = 0;  // these, and for small tensors
   WorkingSet largest;
   uint64_t minimum_bytes = 0;  // smallest budget that has a plan; for people: least_budget()
-  // 100 %: what the program takes of the device without Reprise. Of a recording by the rule that runs use (decision
-  // 0001); of a graph that comes from elsewhere, the bytes that are alive at once.
+  // 100 %: the device memory that the program takes without Reprise. A recording is measured by the rule that runs use
+  // (decision 0001); a graph that comes from elsewhere, by the bytes that are alive at once.
   uint64_t peak_bytes = 0;
   // Computing alone: of an iteration for which nothing has to move. The program's own copies run beside its kernels
   // where they can, so it may be less than all its ops take in turn (TaskGraph::compute_ns).
   uint64_t alone_ns = 0;
   bool recorded = false;  // from a trace
 };
-
-// The same 100 % of a recording in which nothing can be planned.
-uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options);
-
-// Bytes of a chunk for a plan within the options' budget: larger ones where the budget is large (chunk_size.h). 0:
-// those of the trace, as for a program that goes on in them.
-uint64_t chunk_bytes_for(const trace::Trace& trace, const PlanOptions& options);
 
 // What a share of the peak is in bytes, rounded as runs do.
 uint64_t share_of_peak(const Workload& workload, double fraction);
@@ -88,8 +80,6 @@ std::string least_budget_because(const Workload& workload);
 // and nothing moves (decision 0026), where a plan of as many bytes would still move a little.
 uint64_t budget_as_run(const Workload& workload, uint64_t budget);
 
-// Errors: not_found (no iteration, and why), unsupported.
-Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);
 // From a graph that did not come from a trace; the options' chunk_bytes must be the graph's, or 0.
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options);
 
@@ -118,7 +108,6 @@ struct PlanSummary {
 // Errors: invalid_argument (policy, budget), infeasible (names the smallest possible budget and the op that needs it),
 // internal (the verifier refused the plan: a defect of ours). Every plan returned has passed the verifier.
 Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary = nullptr);
-Result<plan::Plan> make_plan(const trace::Trace& trace, const PlanOptions& options, PlanSummary* summary = nullptr);
 
 // Ops from which on make_plan() takes so long that a program is better off with another plan until then.
 inline constexpr uint32_t kFirstPlanOps = 256;
@@ -127,6 +116,48 @@ inline constexpr uint32_t kFirstPlanOps = 256;
 // n log n; a recording of 20 000 calls takes less than half a second.
 Result<plan::Plan> make_first_plan(const Workload& workload, const PlanOptions& options,
                                    PlanSummary* summary = nullptr);
+
+// The way from a recording to a plan. The calls are read once, and the iteration is found once, whatever is asked.
+//
+//   recording --> calls --> iteration --> TaskGraph --> Workload --> plan
+class Planning {
+ public:
+  // The trace must outlive it.
+  Planning(const trace::Trace& trace, PlanOptions options);
+  Planning(const Planning&) = delete;
+  Planning& operator=(const Planning&) = delete;
+
+  // Workload::peak_bytes, known even where nothing can be planned; 0: no device memory was used.
+  uint64_t peak_bytes() const { return peak_in(chunk_bytes_); }
+
+  // Errors: not_found (no iteration, and why), unsupported.
+  Result<Workload> workload();
+  // In larger chunks where the options' budget is large (chunk_size.h) and the program does not go on in the trace's.
+  Result<Workload> workload_in_fitting_chunks();
+  // Of this loop, which need not cover the most.
+  Result<Workload> workload_of(const LoopCalls& loop) const;
+
+  // workload() and make_plan().
+  Result<plan::Plan> plan(PlanSummary* summary = nullptr);
+
+  // The call of the whole recording that works on most memory at once. Outside the iteration a call runs on demand and
+  // needs all its operands on the device.
+  LargestCall largest_call(uint64_t chunk_bytes) const { return analyzer::largest_call(whole_, chunk_bytes); }
+
+ private:
+  const CallStream& calls() const { return part_ ? *part_ : whole_; }
+  const FoundLoop& loop();
+  uint64_t fitting_chunk_bytes() const;
+  uint64_t peak_in(uint64_t chunk_bytes) const;  // of the whole recording
+  Result<Workload> workload(const FoundLoop& loop, uint64_t chunk_bytes) const;
+
+  const PlanOptions options_;
+  const CallStream whole_;
+  const uint64_t chunk_bytes_;                    // that were asked for, or the trace's
+  const std::optional<trace::Trace> part_trace_;  // with from_call: what was called since
+  const std::optional<CallStream> part_;
+  std::optional<FoundLoop> loop_;
+};
 
 // A few lines for the command line.
 std::string explain(const plan::Plan& plan, const PlanSummary& summary);

@@ -18,10 +18,10 @@ class Portfolio {
   Portfolio(const Workload& workload, uint64_t chunks)
       : workload_(workload), chunks_(chunks), tried_(workload, chunks) {}
 
-  // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
-  // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
-  // form that has room for everything. Of small ones, a local search starts from what policies found.
-  // `searches`: may the local search run? Not for the plan in place of a refused one, which must not rest on retiming.
+  // With many policies, those that look best when mapping costs nothing come first, and the graph's size limits how
+  // many candidates are tried: at least one that has a place for everything. A very large graph gets the first form
+  // that has room for everything; in a small one, a local search starts from what the policies found. `searches`: may
+  // the local search run? Not for the plan in place of a refused one, which must not rest on retiming.
   void run(const std::vector<const Policy*>& policies, bool searches = true);
 
   // What the first policy plans, in the first form that has room for everything, with homes for all or nearly all;

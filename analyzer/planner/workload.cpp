@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "analyzer/iteration/floating_frees.h"
 #include "analyzer/iteration/stretch.h"
 #include "analyzer/memgraph/build.h"
 #include "analyzer/taskgraph/footprint.h"
@@ -53,28 +52,6 @@ void set_peer_copies(TaskGraph& graph, const Machine& machine) {
     const uint64_t bytes = graph.tensors[entry.call.accesses.front().tensor].size;
     entry.call.duration_ns = copy_ns(bytes, rate, own ? machine.peer_latency_ns : machine.latency_ns);
   }
-}
-
-// Of less than this much of the recording, an iteration is looked for with frees that float.
-constexpr double kMostOfIt = 0.5;
-
-Result<Iteration> look_for_iteration(const CallStream& stream, const PlanOptions& options) {
-  return options.loop.count != 0 ? find_loop(stream, options.mark, options.loop)
-                                 : find_iteration(stream, options.mark, options.least_calls);
-}
-
-// Where the calls as recorded do not repeat, but do so in another order of frees, *stream gets that order.
-Result<Iteration> find_in_any_order(CallStream* stream, const PlanOptions& options) {
-  Result<Iteration> found = look_for_iteration(*stream, options);
-  const double before = found.ok() ? found.value().coverage : 0;
-  if (before >= kMostOfIt) return found;
-  const CallStream floated = frees_at_last_use(*stream);
-  const Result<Iteration> equal = look_for_iteration(floated, options);
-  if (!equal.ok() || equal.value().coverage < std::max(before, kMostOfIt)) return found;
-  std::optional<CallStream> late = frees_as_late(*stream, floated, equal.value());
-  if (!late) return found;
-  *stream = std::move(*late);
-  return equal;
 }
 
 bool copies_by_itself(const GraphCall& entry) {
@@ -137,56 +114,80 @@ Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
   return workload;
 }
 
-Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
-  if (options.from_call != 0) {
-    PlanOptions rest = options;
-    rest.from_call = 0;
-    Result<Workload> workload = make_workload(stretch_from(trace, options.from_call), rest);
-    // What the program takes is not only what it takes in this part.
-    if (workload.ok()) workload.value().peak_bytes = std::max(workload.value().peak_bytes, peak_of(trace, rest));
-    return workload;
+Planning::Planning(const trace::Trace& trace, PlanOptions options)
+    : options_(std::move(options)),
+      whole_(make_call_stream(trace)),
+      chunk_bytes_(chunk_bytes_of(trace, options_)),
+      part_trace_(options_.from_call == 0 ? std::optional<trace::Trace>() : stretch_from(trace, options_.from_call)),
+      part_(part_trace_ ? std::optional(make_call_stream(*part_trace_)) : std::nullopt) {}
+
+const FoundLoop& Planning::loop() {
+  if (!loop_) {
+    loop_ =
+        in_any_order(calls(), [this](const CallStream& calls) { return find_iteration(calls, options_.least_calls); });
   }
-  Workload workload;
-  workload.machine = options.machine.value_or(machine_of(trace));
-  CallStream stream = make_call_stream(trace);
-  const uint64_t granule = std::min(chunk_bytes_of(trace, options), chunk_bytes_of(trace, {}));
-  // What the program takes without us does not depend on the chunks that the plan is for.
-  const uint64_t footprint = in_range(granule) ? peak_footprint(stream, granule) : 0;
-  Result<Iteration> iteration = find_in_any_order(&stream, options);
-  if (!iteration.ok()) return iteration.status();
-  workload.iteration = iteration.value();
-  const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
+  return *loop_;
+}
+
+Result<Workload> Planning::workload() { return workload(loop(), chunk_bytes_); }
+
+Result<Workload> Planning::workload_of(const LoopCalls& loop) const {
+  return workload(in_any_order(calls(), [&](const CallStream& calls) { return find_loop(calls, loop); }), chunk_bytes_);
+}
+
+Result<Workload> Planning::workload_in_fitting_chunks() {
+  Result<Workload> large = workload(loop(), fitting_chunk_bytes());
+  if (!large.ok()) return large;
+  const uint64_t budget =
+      options_.budget_bytes != 0 ? options_.budget_bytes : share_of_peak(large.value(), options_.budget_fraction);
+  // Tensors smaller than half a chunk stay: a budget too small for all of them needs chunks as small as possible.
+  return budget < least_budget(large.value()) ? workload() : std::move(large);
+}
+
+Result<plan::Plan> Planning::plan(PlanSummary* summary) {
+  const Result<Workload> made = workload();
+  if (!made.ok()) return made.status();
+  return make_plan(made.value(), options_, summary);
+}
+
+Result<Workload> Planning::workload(const FoundLoop& loop, uint64_t chunk_bytes) const {
+  if (!loop.iteration.ok()) return loop.iteration.status();
   if (!in_range(chunk_bytes)) {
     return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", chunk_bytes)};
   }
-  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, chunk_bytes, workload.machine, options.safety,
-                                             options.facts ? &*options.facts : nullptr);
+  const trace::Trace& trace = *calls().trace;
+  Workload workload;
+  workload.machine = options_.machine.value_or(machine_of(trace));
+  workload.iteration = loop.iteration.value();
+  Result<TaskGraph> graph =
+      build_task_graph(loop.reordered ? *loop.reordered : calls(), workload.iteration, chunk_bytes, workload.machine,
+                       options_.safety, options_.facts ? &*options_.facts : nullptr);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
-  complete_workload(workload, held_bytes_of(trace, options), options);
+  complete_workload(workload, held_bytes_of(trace, options_), options_);
   workload.alone_ns = computing_alone(workload.graph, workload.machine);
-  workload.peak_bytes = peak_with_held(trace, options, footprint);
+  // What the program takes without us does not depend on the chunks that the plan is for.
+  const uint64_t footprint = peak_footprint(calls(), std::min(chunk_bytes, chunk_bytes_of(trace, {})));
+  workload.peak_bytes = peak_with_held(trace, options_, footprint);
+  // Nor is it only what the program takes in a part of the recording.
+  if (part_) workload.peak_bytes = std::max(workload.peak_bytes, peak_in(chunk_bytes));
   workload.recorded = true;
   return workload;
 }
 
-uint64_t chunk_bytes_for(const trace::Trace& trace, const PlanOptions& options) {
-  if (options.chunk_bytes != 0) return options.chunk_bytes;
-  if (info_number(trace, "memory.managed", 0) != 0) return 0;  // the program that the plan is for goes on, in chunks
-  const uint64_t granularity = chunk_bytes_of(trace, options);
-  const auto budget =
-      options.budget_bytes != 0
-          ? options.budget_bytes
-          : static_cast<uint64_t>(options.budget_fraction * static_cast<double>(peak_of(trace, options)));
-  const uint64_t chosen = footprint::chunk_bytes_for(granularity, budget, footprint::kChunksInABudget);
-  return chosen == granularity ? 0 : chosen;
+uint64_t Planning::fitting_chunk_bytes() const {
+  // A program that goes on after the recording keeps its chunks.
+  if (options_.chunk_bytes != 0 || info_number(*whole_.trace, "memory.managed", 0) != 0) return chunk_bytes_;
+  const auto budget = options_.budget_bytes != 0
+                          ? options_.budget_bytes
+                          : static_cast<uint64_t>(options_.budget_fraction * static_cast<double>(peak_bytes()));
+  return footprint::chunk_bytes_for(chunk_bytes_, budget, footprint::kChunksInABudget);
 }
 
-uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options) {
-  const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
+uint64_t Planning::peak_in(uint64_t chunk_bytes) const {
   if (!in_range(chunk_bytes)) return 0;
-  const uint64_t peak = peak_footprint(make_call_stream(trace), chunk_bytes);
-  return peak == 0 ? 0 : peak_with_held(trace, options, peak);
+  const uint64_t peak = peak_footprint(whole_, chunk_bytes);
+  return peak == 0 ? 0 : peak_with_held(*whole_.trace, options_, peak);
 }
 
 uint64_t share_of_peak(const Workload& workload, double fraction) {

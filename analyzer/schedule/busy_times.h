@@ -33,7 +33,7 @@ class BusyTimes {
     return end - length;
   }
 
-  // A time that is free. Neighbours that touch become one, or a search would crawl over thousands of them.
+  // The time must be free. Bookings that touch are merged, or a search would crawl over thousands.
   void book(int64_t start, int64_t length) {
     if (length == 0) return;
     int64_t end = start + length;

@@ -69,7 +69,7 @@ struct Stay {
   Tier from = Tier::host;       // of a reload; tiers.h sets it
   bool not_to_ssd = false;      // of an offload: as long as there is room on the host
   // Ops (calls) that must be done before the copy in or out begins, for systems that move memory when it is asked for;
-  // kNone: none. Of a call that does not stand before the copy, the iteration before is meant.
+  // kNone: none. A call that does not stand before the copy means the one of the iteration before.
   uint32_t arrives_after = kNone;
   uint32_t leaves_after = kNone;
   uint64_t fault_ns = 0;       // what the copy in takes besides its bytes and the link's latency

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -22,8 +24,8 @@ class VertexTiming {
       entry.call = vertex.call;
       if (vertex.kind == VertexKind::op) {
         classify_op(tasks_.calls[vertex.call].call, entry);
-      } else if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) {
-        classify_transfer(v, vertex.kind == VertexKind::reload, entry);
+      } else if (plan::copies(vertex.kind)) {
+        classify_transfer(v, plan::copies_in(vertex.kind), entry);
       }
     }
     set_remaps();

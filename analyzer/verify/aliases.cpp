@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "analyzer/verify/machine_walk.h"
 #include "preload/trace/names.h"
 
@@ -48,7 +49,7 @@ class Absences {
  private:
   // A move between two uses of a tensor: from the first one to the second it may be away.
   void play(const plan::Vertex& vertex, std::vector<uint32_t>& last_use, std::vector<uint8_t>& moved) {
-    if (vertex.kind == plan::VertexKind::offload || vertex.kind == plan::VertexKind::reload) moved[vertex.tensor] = 1;
+    if (plan::copies(vertex.kind)) moved[vertex.tensor] = 1;
     if (vertex.kind != plan::VertexKind::op) return;
     for (const plan::OpAccess& access : plan_.calls[vertex.call].accesses) {
       const uint32_t tensor = access.tensor;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "analyzer/verify/machine_walk.h"
 
 namespace reprise::analyzer {
@@ -66,7 +67,7 @@ class ChunkWalk {
     size_t users = 0;
     for (const plan::Vertex& vertex : plan_.vertices) {
       occupancies += vertex.acquires.size();
-      users += vertex.kind == plan::VertexKind::offload ? 1 : 0;
+      if (plan::copies_out(vertex.kind)) ++users;
     }
     for (const plan::Call& call : plan_.calls) users += call.accesses.size();
     size_t persistent = 0;

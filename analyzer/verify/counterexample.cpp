@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "analyzer/verify/machine_walk.h"
 
 namespace reprise::analyzer {
@@ -20,7 +21,7 @@ const plan::Vertex& vertex(const Unrolled& graph, uint32_t node) {
 // "97 (reload of tensor 12)", or "97 (call 5, gelu), which takes it for tensor 12,".
 std::string taker(const Unrolled& graph, uint32_t node, uint32_t tensor) {
   const plan::Vertex& entry = vertex(graph, node);
-  if (entry.kind == VertexKind::reload && entry.tensor == tensor) return graph.describe(node);
+  if (plan::copies_in(entry.kind) && entry.tensor == tensor) return graph.describe(node);
   return fmt::format("{} for tensor {}", graph.describe(node), tensor);
 }
 
@@ -82,8 +83,8 @@ std::string order(const Unrolled& graph, uint32_t from, uint32_t to) {
 std::string use_of(const Unrolled& graph, uint32_t node, uint32_t tensor) {
   const plan::Vertex& entry = vertex(graph, node);
   if (entry.kind == VertexKind::release) return "frees it";
-  if (entry.kind == VertexKind::offload) return "copies it out";
-  if (entry.kind == VertexKind::reload) return entry.tensor == tensor ? "brings it in" : "takes its place";
+  if (plan::copies_out(entry.kind)) return "copies it out";
+  if (plan::copies_in(entry.kind)) return entry.tensor == tensor ? "brings it in" : "takes its place";
   uint32_t mode = 0;
   const plan::Call& call = graph.plan().calls[entry.call];
   for (const plan::OpAccess& access : call.accesses) {

@@ -214,7 +214,7 @@ class Values {
   std::vector<uint8_t> held_;                      // root tensor -> the program has it
   std::vector<std::vector<uint64_t>> seen_;        // call -> what each access found
   std::vector<std::vector<uint32_t>> recomputes_;  // call -> those that recompute it
-  std::vector<std::set<uint32_t>> needed_by_;      // root tensor -> dropped ones that are made of it
+  std::vector<std::set<uint32_t>> needed_by_;      // root tensor -> dropped tensors made from it
   std::set<uint32_t> doubtful_;                    // root tensors to look at before the program's next call
   std::vector<uint32_t> made_;                     // by number: the call of the op that made it
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/plan/names.h"
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/trace/names.h"
 
 namespace reprise::analyzer {
@@ -30,20 +32,11 @@ std::string Unrolled::number(uint32_t node) const {
 
 std::string Unrolled::describe(uint32_t node) const {
   const plan::Vertex& vertex = plan_.vertices[vertex_of(node)];
-  std::string what;
-  switch (vertex.kind) {
-    case plan::VertexKind::op:
-      what = fmt::format("call {}, {}", vertex.call, trace::shown_name(plan_.calls[vertex.call].name));
-      break;
-    case plan::VertexKind::release:
-      what = fmt::format("call {}, the free of tensor {}", vertex.call, vertex.tensor);
-      break;
-    case plan::VertexKind::offload:
-      what = fmt::format("offload of tensor {}", vertex.tensor);
-      break;
-    case plan::VertexKind::reload:
-      what = fmt::format("reload of tensor {}", vertex.tensor);
-      break;
+  std::string what = fmt::format("{} of tensor {}", plan::name_of(vertex.kind), vertex.tensor);
+  if (vertex.kind == plan::VertexKind::op) {
+    what = fmt::format("call {}, {}", vertex.call, trace::shown_name(plan_.calls[vertex.call].name));
+  } else if (vertex.kind == plan::VertexKind::release) {
+    what = fmt::format("call {}, the free of tensor {}", vertex.call, vertex.tensor);
   }
   return fmt::format("{} ({}){}", vertex_of(node), what, round_of(node) > 0 ? " of the next iteration" : "");
 }

@@ -102,7 +102,7 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   rehearse(kind, signature, same);
   if (step.planned) return step;
   const bool repeats = repetition_.add(word, kind == CallKind::free ? 0 : signature);
-  step.ask_planner = repeats && repetition_.period() >= rounds_.shortest_period();
+  step.ask_planner = repeats && repetition_.repeating().period() >= rounds_.shortest_period();
   return step;
 }
 

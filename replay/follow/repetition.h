@@ -39,10 +39,8 @@ class Repetition {
   // there is no plan, so many that only their frees are in another order each time (`loose`: the call's signature; 0: a
   // free).
   bool add(uint64_t word, uint64_t loose) noexcept;
-  // What repeats, where add() has just said so.
-  uint64_t period() const noexcept { return repeats_loosely_ ? loose_.period() : detector_.period(); }
-  bool repeats_loosely() const noexcept { return repeats_loosely_; }
-  uint64_t loop() const noexcept { return repeats_loosely_ ? loose_.loop() : detector_.loop(); }
+  // The detector that sees what add() has just said.
+  const Detector& repeating() const noexcept { return repeats_loosely_ ? loose_ : detector_; }
   // There is a plan. One of an earlier run, which nobody knows to be of this one, is when it comes in force.
   void plan_is_known() noexcept { has_plans_ = true; }
   bool has_plans() const noexcept { return has_plans_; }

@@ -159,7 +159,7 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
     stop(false);
   }
   Repetition& repetition = follower_.repetition();
-  const uint64_t loop = repeats ? repetition.loop() : 0;
+  const uint64_t loop = repeats ? repetition.repeating().loop() : 0;
   if (repeats && phase_ == Phase::left_out && questions_.is_another(loop, follower_.calls_seen())) {
     return plan_again(sequence);
   }
@@ -341,7 +341,7 @@ void PlanSession::ask() noexcept {
   }
   asked_.with_room = request.budget_bytes;
   Detector& detector = follower_.repetition().detector();
-  asked_.loosely = follower_.repetition().repeats_loosely();
+  asked_.loosely = &follower_.repetition().repeating() != &detector;
   if (!asked_.loosely) detector.asked();
   request.from_call = recording_.from_call();
   // During a hold shorter loops have plans.

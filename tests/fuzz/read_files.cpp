@@ -30,7 +30,7 @@ bool read_a_trace(std::string_view bytes) {
   FUZZ_CHECK(!trace::to_text(trace).empty());
   report::recorded_timeline(trace);
   if (trace.events.size() > kMostEvents) return trace.tail.ok();
-  const Result<analyzer::Workload> workload = analyzer::make_workload(trace, analyzer::PlanOptions());
+  const Result<analyzer::Workload> workload = analyzer::Planning(trace, analyzer::PlanOptions()).workload();
   FUZZ_CHECK(workload.ok() || one_line(workload.status().message()));
   return trace.tail.ok();
 }

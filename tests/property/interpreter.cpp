@@ -269,7 +269,7 @@ class Machine {
     }
     for (size_t i = 0; i < steps.size(); ++i) {
       check(v, steps[i].access.tensor, fixed_.mapping[v][i]);
-      if (!steps[i].takes_slab) continue;  // new bytes of the slab are undefined, all of them
+      if (!steps[i].takes_slab) continue;  // all new bytes of the slab are undefined
       const plan::Tensor& tensor = plan_.tensors[steps[i].access.tensor];
       for (uint64_t b = 0; b < tensor.size; b += kSlabUnit) slab_[(tensor.slab_offset + b) / kSlabUnit] = 0;
     }

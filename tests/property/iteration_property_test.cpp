@@ -132,7 +132,7 @@ TEST(IterationProperty, WhatIsFoundCoversAsMuchAsAnyOtherLoop) {
     Writer writer(program);
     const trace::Trace trace = writer.write();
     const CallStream stream = make_call_stream(trace);
-    const Result<Iteration> found = find_iteration(stream, kDefaultMark, 1);
+    const Result<Iteration> found = find_iteration(stream, 1);
     RC_ASSERT(found.ok());
     const Iteration& iteration = found.value();
     const auto total = static_cast<double>(total_ns(trace));

@@ -239,7 +239,7 @@ TEST(PlanProperty, SameInputSamePlan) {
     const trace::Trace trace = random_program(any_shape());
     PlanOptions options;
     options.budget_fraction = 0.7;
-    const Result<plan::Plan> a = make_plan(trace, options), b = make_plan(trace, options);
+    const Result<plan::Plan> a = Planning(trace, options).plan(), b = Planning(trace, options).plan();
     RC_ASSERT(a.ok() == b.ok());
     if (a.ok()) RC_ASSERT(plan::serialize(a.value()) == plan::serialize(b.value()));
   }));

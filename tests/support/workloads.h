@@ -28,7 +28,7 @@ inline Workload workload_on(const Machine& machine, const TraceBuilder& program)
   PlanOptions options;
   options.machine = machine;
   options.ssd = true;
-  Result<Workload> workload = make_workload(program.trace(), options);
+  Result<Workload> workload = Planning(program.trace(), options).workload();
   EXPECT_TRUE(workload.ok()) << workload.status().message();
   return std::move(workload.value());
 }

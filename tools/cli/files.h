@@ -51,7 +51,7 @@ std::string absolute_path(const std::string& path);
 // A write beyond what the system lets a file hold (ulimit -f) fails from now on, as on a full disk: its signal would
 // end this process without a word, and leave half a file behind.
 void fail_beyond_file_limit();
-// In a child, before exec: that signal as whoever started us has set it. Async-signal-safe.
+// In a child, before exec: restores the signal's disposition from our own start. Async-signal-safe.
 void restore_file_limit();
 
 }  // namespace reprise::tools

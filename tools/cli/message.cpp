@@ -15,7 +15,7 @@ void print(std::string_view line, Colour colour) {
   std::string text;
   for (const char c : line) text += c == '\n' ? ' ' : c;  // one event, one line
   text = fmt::format("{} {}\n", painted("reprise:", colour, has_colours(STDERR_FILENO)), text);
-  std::fwrite(text.data(), 1, text.size(), stderr);  // where nobody can be told, what is told is lost and no more
+  std::fwrite(text.data(), 1, text.size(), stderr);  // without a reader the message is lost, and nothing else
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ int first_unexpected(const CLI::App& app, int argc, const char* const* argv, int
   return argc;
 }
 
-// The first option that the command does not have; empty: it has all of them.
+// Returns the first option that the command does not have; empty: it has all.
 std::string unknown_option(const CLI::App& app, int argc, const char* const* argv) {
   for (int i = first_unexpected(app, argc, argv, 2); i < argc; i = first_unexpected(app, argc, argv, i + 1)) {
     std::string word = argv[i];

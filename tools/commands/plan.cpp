@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "analyzer/iteration/stretch.h"
-#include "analyzer/planner/elsewhere.h"
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
@@ -90,9 +89,9 @@ Status write_status(const std::string& path, const char* word, const std::string
 }
 
 // A missing file and a missing iteration have the same code; only the second one may come with a longer recording.
-class Planning {
+class PlanCommand {
  public:
-  explicit Planning(const PlanArguments& arguments) : arguments_(arguments), progress_(!arguments.quiet) {}
+  explicit PlanCommand(const PlanArguments& arguments) : arguments_(arguments), progress_(!arguments.quiet) {}
 
   int run() {
     if (arguments_.asked.nice) setpriority(PRIO_PROCESS, 0, kNice);
@@ -142,7 +141,6 @@ class Planning {
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
     searched_ = true;
-    trace_ = &trace;
     for (const trace::Event& event : trace.events) until_ = std::max(until_, trace::sequence_of(event) + 1);
     went_on_ = !trace.pauses.empty();
     const auto device = trace.info.find("device.name");
@@ -153,17 +151,9 @@ class Planning {
       room_bytes_ = (device_bytes_ - footprint::headroom_of(device_bytes_)) / 1024 * 1024;  // as can be typed
     }
     progress_.step("looking for the iteration");
-    analyzer::PlanOptions chosen = options;
-    chosen.chunk_bytes = analyzer::chunk_bytes_for(trace, options);
-    Result<analyzer::Workload> workload = analyzer::make_workload(trace, chosen);
-    // What is smaller than half a chunk stays: where the budget is too small for all that, chunks are as small as can
-    // be.
-    if (chosen.chunk_bytes != 0 && workload.ok() &&
-        budget_of(workload.value(), options) < analyzer::least_budget(workload.value())) {
-      chosen.chunk_bytes = 0;
-      workload = analyzer::make_workload(trace, chosen);
-    }
-    return plan_workload(std::move(workload), chosen, output);
+    analyzer::Planning planning(trace, options);
+    planning_ = &planning;
+    return plan_workload(planning.workload_in_fitting_chunks(), options, output);
   }
 
   Status plan_graph(const analyzer::PlanOptions& options, const std::string& output) {
@@ -199,14 +189,14 @@ class Planning {
     progress_.clear();
     if (!written.ok()) return written;
     Status told = tell(workload.value(), plan.value(), summary, options, name);
-    if (told.ok() && !arguments_.quiet && trace_ != nullptr) tell_of_calls_elsewhere(workload.value(), plan.value());
+    if (told.ok() && !arguments_.quiet && planning_ != nullptr) tell_of_calls_elsewhere(workload.value(), plan.value());
     return told;
   }
 
   // On demand a call needs all that it works on, in the plan's chunks: what is not of the plan's loop may need more.
   void tell_of_calls_elsewhere(const analyzer::Workload& workload, const plan::Plan& plan) const {
     progress_.step("looking at calls outside of the iteration");
-    const analyzer::LargestCall largest = analyzer::largest_call(*trace_, plan.chunk_bytes);
+    const analyzer::LargestCall largest = planning_->largest_call(plan.chunk_bytes);
     progress_.clear();
     const uint64_t room = (plan.budget_bytes - std::min(plan.budget_bytes, workload.held_bytes)) / plan.chunk_bytes;
     if (largest.bytes <= room * plan.chunk_bytes) return;
@@ -266,7 +256,7 @@ class Planning {
     return {};
   }
 
-  // The device that was recorded, which is the one to run on next, as far as is known, and with nobody else on it.
+  // Does the recorded device, presumably the next one to run on, have less room when nothing else uses it?
   bool has_less(uint64_t bytes) const { return device_bytes_ != 0 && bytes > room_bytes_; }
 
   std::string on_device() const { return simulated_ ? " --device sim" : ""; }
@@ -289,7 +279,8 @@ class Planning {
       say(fmt::format("{}: a defect in Reprise: {}; a simpler plan was made, which is safe; please report this", output,
                       summary.refusal.message()));
     }
-    if (workload.machine.link_assumed && !arguments_.quiet) say(assumed_link(workload));
+    const std::string link = report::assumed_link(plan.link, arguments_.trace, workload.recorded);
+    if (!link.empty() && !arguments_.quiet) say(link);
     if (arguments_.explain)
       return write_file("-", analyzer::explain(plan, summary) + "link        " + report::words_of(plan.link, true) +
                                  "\n" + fluid_text(workload, plan, options));
@@ -319,13 +310,6 @@ class Planning {
                       workload.iteration.call_count, covered(workload.iteration)));
     }
     return {};
-  }
-
-  std::string assumed_link(const analyzer::Workload& workload) const {
-    const analyzer::Machine& machine = workload.machine;
-    const bool recorded = workload.recorded && machine.name.empty();
-    return report::assumed_link(machine.name.empty() ? arguments_.trace : machine.name, recorded,
-                                machine.h2d_bytes_per_s, machine.d2h_bytes_per_s);
   }
 
   std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan,
@@ -367,14 +351,14 @@ class Planning {
   const PlanArguments& arguments_;
   mutable Progress progress_;
   CutShort cut_;
-  const trace::Trace* trace_ = nullptr;  // that is planned; of a task graph there is none
-  bool searched_ = false;                // the trace was read: what is not found from here on is an iteration
-  const char* outcome_ = nullptr;        // that the status has, where no code says it
-  bool went_on_ = false;                 // the recording did, behind the plan that its run made
-  uint64_t device_bytes_ = 0;            // of the device that was recorded; 0: not known, or planned for another one
-  uint64_t room_bytes_ = 0;              // ... of it, what a program gets that is alone
-  bool simulated_ = false;               // recorded on the simulated device, as the plan will be replayed
-  uint64_t until_ = 0;                   // what was read was called before
+  const analyzer::Planning* planning_ = nullptr;  // while a recording is planned, not a task graph
+  bool searched_ = false;                         // the trace was read: what is not found from here on is an iteration
+  const char* outcome_ = nullptr;                 // that the status has, where no code says it
+  bool went_on_ = false;                          // the recording did, behind the plan that its run made
+  uint64_t device_bytes_ = 0;  // of the device that was recorded; 0: not known, or planned for another one
+  uint64_t room_bytes_ = 0;    // ... of it, what a program gets that is alone
+  bool simulated_ = false;     // recorded on the simulated device, as the plan will be replayed
+  uint64_t until_ = 0;         // what was read was called before
   uint64_t minimum_bytes_ = 0;
   std::string minimum_because_;
 };
@@ -419,7 +403,7 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");
   app.add_flag("--quiet", arguments->quiet, "Say nothing but errors");
   app.add_option("--status", arguments->status, "Also write the outcome to this file, as one line of JSON");
-  return [arguments] { return Planning(*arguments).run(); };
+  return [arguments] { return PlanCommand(*arguments).run(); };
 }
 
 }  // namespace reprise::tools

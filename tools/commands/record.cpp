@@ -29,7 +29,7 @@ namespace {
 std::string budget_with_a_plan(const std::string& path) {
   const Result<trace::Trace> trace = load_trace(path);
   if (!trace.ok()) return {};
-  const Result<analyzer::Workload> workload = analyzer::make_workload(trace.value(), {});
+  const Result<analyzer::Workload> workload = analyzer::Planning(trace.value(), {}).workload();
   if (!workload.ok()) return {};
   int percent = 50;
   while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < least_budget(workload.value())) {
@@ -71,7 +71,7 @@ std::vector<Recorded> read_recordings(const std::vector<std::string>& paths) {
 uint64_t repeated_calls(const std::string& path) {
   const Result<trace::Trace> trace = load_trace(path);
   if (!trace.ok()) return 0;
-  const Result<analyzer::Workload> workload = analyzer::make_workload(trace.value(), {});
+  const Result<analyzer::Workload> workload = analyzer::Planning(trace.value(), {}).workload();
   if (!workload.ok()) return 0;
   const analyzer::Iteration& iteration = workload.value().iteration;
   return uint64_t{iteration.occurrences} * iteration.call_count;

@@ -81,7 +81,7 @@ std::string how_it_gets_room(const report::RunLog& log, const plan::Plan& plan) 
          (log.room->room >= plan.minimum_bytes ? ", or make a plan for " + typed_bytes(log.room->room) : "");
 }
 
-// A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Empty: it applied,
+// A plan that fits nothing in the program costs only speed, which would go unnoticed. Empty: it applied,
 // or memory could not be managed, which was said when that was known.
 std::string why_it_never_applied(const std::string& plan, const plan::Plan& made, const report::RunLog& log) {
   if (log.iterations_planned > 0 || log.not_managed) return {};

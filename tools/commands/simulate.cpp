@@ -12,6 +12,7 @@
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
+#include "analyzer/planner/to_plan.h"
 #include "analyzer/policies/policy.h"
 #include "preload/base/readable.h"
 #include "tools/cli/budget_range.h"
@@ -98,13 +99,8 @@ class Simulating {
     return write_file("-", text);
   }
 
-  // Empty: somebody has said how fast the link is.
   std::string assumed_link() const {
-    const analyzer::Machine& machine = workload_.machine;
-    if (!machine.link_assumed) return {};
-    const bool recorded = workload_.recorded && machine.name.empty();
-    return report::assumed_link(machine.name.empty() ? arguments_.input : machine.name, recorded,
-                                machine.h2d_bytes_per_s, machine.d2h_bytes_per_s);
+    return report::assumed_link(analyzer::link_of(workload_.machine), arguments_.input, workload_.recorded);
   }
 
   // Of a trace: how much the plans rest on facts.
@@ -210,7 +206,7 @@ class Simulating {
     if (!trace.ok()) return trace.status();
     cut_ = cut_short(arguments_.input, trace.value());
     went_on_ = !trace.value().pauses.empty();
-    return take(analyzer::make_workload(trace.value(), options_));
+    return take(analyzer::Planning(trace.value(), options_).workload());
   }
 
   Status take(Result<analyzer::Workload> workload) {

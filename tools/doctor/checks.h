@@ -25,8 +25,8 @@ struct Check {
 void check_device(const std::string& driver, std::vector<Check>& checks);
 // Says that there is no driver, before a program starts that may well do without, or find one where we do not look.
 void say_without_driver(bool simulated);
-// Why a program made no CUDA call that was seen, as far as this machine can tell: nobody was to look, no driver, a
-// driver without a device, else that it made none.
+// Why no CUDA call of a program was seen, as far as this machine can tell: none was watched for, there is no driver,
+// the driver has no device, else the program made none.
 std::string why_no_calls(bool simulated);
 // Memory of this machine and its limits for this process; 0: no limit.
 struct HostState {

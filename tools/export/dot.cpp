@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "analyzer/plan/names.h"
+#include "analyzer/plan/vertex_kinds.h"
 #include "tools/cli/sizes.h"
 #include "tools/export/export.h"
 #include "tools/report/view/timeline.h"
@@ -44,21 +46,17 @@ std::string vertex_line(const plan::Plan& plan, size_t index) {
   const std::string tensor =
       has_tensor ? fmt::format("tensor {}, {}", vertex.tensor, tools::format_bytes(plan.tensors[vertex.tensor].size))
                  : "";
-  switch (vertex.kind) {
-    case VertexKind::op:
-      if (vertex.call >= plan.calls.size()) break;
-      return fmt::format("  v{} [label={}];\n", index,
-                         quoted(report::op_name(plan.calls[vertex.call].op, plan.calls[vertex.call].name)));
-    case VertexKind::release:
-      return fmt::format("  v{} [label={} shape=point];\n", index, quoted("free " + tensor));
-    case VertexKind::offload:
-      return fmt::format("  v{} [label={} shape=box style=filled fillcolor=\"#f2c27a\"];\n", index,
-                         quoted((vertex.clean ? "compare " : "offload ") + tensor));
-    case VertexKind::reload:
-      return fmt::format("  v{} [label={} shape=box style=filled fillcolor=\"#8fd3bd\"];\n", index,
-                         quoted("reload " + tensor));
+  if (vertex.kind == VertexKind::release) {
+    return fmt::format("  v{} [label={} shape=point];\n", index, quoted("free " + tensor));
   }
-  return {};
+  if (plan::copies(vertex.kind)) {
+    return fmt::format("  v{} [label={} shape=box style=filled fillcolor=\"{}\"];\n", index,
+                       quoted(fmt::format("{} {}", vertex.clean ? "compare" : plan::name_of(vertex.kind), tensor)),
+                       plan::copies_out(vertex.kind) ? "#f2c27a" : "#8fd3bd");
+  }
+  if (vertex.call >= plan.calls.size()) return {};
+  return fmt::format("  v{} [label={}];\n", index,
+                     quoted(report::op_name(plan.calls[vertex.call].op, plan.calls[vertex.call].name)));
 }
 
 const char* edge_style(const plan::Predecessor& edge) {

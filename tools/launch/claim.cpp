@@ -53,7 +53,7 @@ Result<std::shared_ptr<const Claim>> Claim::of(const std::string& option, const 
       bind(claim->socket_, reinterpret_cast<const sockaddr*>(&address.address), address.bytes) != 0) {
     if (errno == EADDRINUSE) return refused(option, path, claimant_of(canonical(path)).value_or(0));
   } else if (claim->socket_ >= 0) {
-    listen(claim->socket_, SOMAXCONN);  // for its address alone: nobody is answered
+    listen(claim->socket_, SOMAXCONN);  // only to hold the address: it never accepts
   }
   if (program_writes(path)) return refused(option, path, 0);
   return claim;

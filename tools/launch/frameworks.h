@@ -16,7 +16,7 @@ inline constexpr const char* kFrameworks[] = {"auto", "torch", "jax", "none"};
 std::vector<std::pair<std::string, std::string>> allocator_variables(const std::string& framework);
 
 // Who asks PyTorch for the backend that shows tensors, as the preloaded library is told (REPRISE_TORCH_BACKEND): the
-// launcher, or the user by the environment. Empty: nobody.
+// launcher, or the user by the environment. Empty: none does.
 std::string torch_backend(const std::string& framework);
 
 // Libraries of the simulated device that stand before NVIDIA's; those that are not installed are left out.

@@ -13,7 +13,7 @@ class OldFiles {
   ~OldFiles();  // as settle(), without a word: the command says why it failed
   OldFiles(const OldFiles&) = delete;
   OldFiles& operator=(const OldFiles&) = delete;
-  // A regular file gets another name beside its own, which whoever kills this process finds. "" is none.
+  // Renames a regular file beside itself, so that it survives if this process is killed. Ignores "".
   void set_aside(const std::string& path);
   // When all is written, and before a caller ends by a signal: what was replaced goes, the rest gets its name back, and
   // a line says so.

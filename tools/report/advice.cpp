@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/readable.h"
 #include "preload/base/room_figures.h"
 #include "preload/footprint/chunk_size.h"
@@ -15,6 +16,7 @@
 #include "tools/report/budget_kept.h"
 #include "tools/report/curve/as_fast.h"
 #include "tools/report/log/links.h"
+#include "tools/report/log/reasons.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
@@ -162,24 +164,12 @@ void advise_budget(const Inputs& inputs, Advices& list) {
                   no_plan_fits(here, least, peak), least > 0 ? "--budget " + typed_bytes(least) : ""});
 }
 
-constexpr char kRepeat[] =
-    "Plans are for loops whose iterations make the same calls with the same sizes: a recording needs three of them, "
-    "`reprise run` five, as it plans while they pass. Fixed shapes, frees in a fixed order and a longer run help; "
-    "`reprise_mark(\"iteration\")` "
-    "says where one begins.";
-
-constexpr char kCameLast[] = "The plan came with the last iterations.";
-constexpr char kPlannedOnce[] = "A plan that is made once serves all later runs from the first iteration on.";
+Advice advice_of(const ReasonRow& row) { return {3, row.title, row.detail, row.command}; }
 
 // There was a plan, and no iteration ran by it from start to end.
 void advise_after_plan(const Inputs& inputs, Advices& list) {
   if (!inputs.log->ended) return;  // it crashed: running longer is not its to choose
-  if (inputs.log->divergence_count > 1) {
-    list.push_back({3, "Let it repeat itself", fmt::format("No iteration was like the plan. {}", kRepeat), ""});
-    return;
-  }
-  list.push_back({3, "Run longer, or plan first", fmt::format("{} {}", kCameLast, kPlannedOnce),
-                  "reprise record; reprise plan; reprise replay"});
+  list.push_back(advice_of(inputs.log->divergence_count > 1 ? unlike_plan_row() : too_late_row()));
 }
 
 // All that the program had fitted: a plan would have had nothing to do.
@@ -217,33 +207,12 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   if (has_plans(*inputs.log) && (reasons.empty() || !reasons.back().plan)) return advise_after_plan(inputs, list);
   const std::optional<RunReason> known = last_reason(inputs);
   if (!known) return;
-  const RunReason& last = *known;
-  const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
-  if (is(run_log::on_demand::refused)) {
-    list.push_back(room_for_plan(inputs));
-  } else if (is(run_log::on_demand::never_began) && inputs.log->mode == "run") {
-    list.push_back({3, "Let it repeat itself",
-                    fmt::format("What it did behind the recorded iterations was not like them. {}", kRepeat), ""});
-  } else if (is(run_log::on_demand::never_began)) {
-    list.push_back({3, "Plan for the program as it runs now",
-                    "The plan is of other iterations: record again with these arguments, or use `reprise run`.",
-                    "reprise record -o new.trace -- program ..."});
-  } else if (!inputs.log->ended && !last.plan && !is(run_log::on_demand::no_plan)) {
-    return;  // it was killed: running longer is not its to choose
-  } else if (is(run_log::on_demand::unfinished)) {
-    const char* const when = last.plan ? kCameLast : "The program ended before the planner.";
-    list.push_back({3, "Run longer, or plan first", fmt::format("{} {}", when, kPlannedOnce),
-                    "reprise record; reprise plan; reprise replay"});
-  } else if (is(run_log::on_demand::no_plan) && inputs.log->mode == "replay") {
-    list.push_back({3, "Give it a plan that can be used", "The one that was named cannot: the reason stands above.",
-                    "reprise record -o a.trace -- program ...; reprise plan a.trace -o a.plan"});
-  } else if (is(run_log::on_demand::no_plan)) {
-    list.push_back({3, "Plan first", "Called by hand the planner says more, and takes the time that it needs.",
-                    "reprise record; reprise plan; reprise replay"});
-  } else if ((is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) &&
-             needed_at_once(inputs) == 0) {
-    list.push_back({3, "Let it repeat itself", kRepeat, ""});
-  }
+  const auto is = [&](const auto& word) { return tools::says(known->cause, word); };
+  if (is(run_log::on_demand::refused)) return list.push_back(room_for_plan(inputs));
+  const ReasonRow& row = row_of(*known, inputs.log->mode);
+  const bool repeats_too_little = is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition);
+  if ((row.needs_end && !inputs.log->ended) || (repeats_too_little && needed_at_once(inputs) != 0)) return;
+  if (*row.title != '\0') list.push_back(advice_of(row));
 }
 
 // Then a smaller budget is no good advice, whatever was predicted.
@@ -322,7 +291,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   }
 }
 
-// What another plan, or none, would make of the budget that the plan is for a part of: as much as is predicted of it.
+// The plan is for a part of the budget: what a plan for the whole budget, or none, is predicted to take.
 std::string by_another_plan(const Inputs& inputs, const Facts& facts, bool all_fits, uint64_t then_ns) {
   if (then_ns == 0) return all_fits ? "" : " A plan for that may move less.";
   uint64_t moved = 0;
@@ -486,7 +455,7 @@ uint64_t bytes_that_may_stay_away(const plan::Plan& plan) {
   std::vector<bool> left(plan.tensors.size(), false);
   uint64_t bytes = 0;
   for (const plan::Vertex& vertex : plan.vertices) {
-    if (vertex.kind != plan::VertexKind::offload) continue;
+    if (!plan::copies_out(vertex.kind)) continue;
     const plan::Tensor& tensor = plan.tensors[vertex.tensor];
     const bool known_there = tensor.allocate_call == plan::kNone || left[vertex.tensor];
     if (known_there && !vertex.clean) bytes += tensor.size;

@@ -10,6 +10,7 @@
 #include "tools/report/budget_kept.h"
 #include "tools/report/log/arrivals.h"
 #include "tools/report/log/demangle.h"
+#include "tools/report/log/reasons.h"
 #include "tools/report/sentences.h"
 #include "tools/report/view/timeline.h"
 
@@ -89,20 +90,10 @@ std::string on_demand_words(const Inputs& inputs) {
 
 // As the replay wrote it where it decided.
 void say_reason(const Inputs& inputs, const RunReason& one, uint64_t count, Sentences& say) {
-  if (tools::says(one.cause, run_log::on_demand::refused) || tools::says(one.cause, run_log::on_demand::unusable)) {
-    say.bad(fmt::format("Plan {} was to come in force and could not ({}): {}.", one.plan.value_or(0) + 1, times(count),
-                        one.reason));
-  } else if (tools::says(one.cause, run_log::on_demand::never_began)) {
-    say.bad(fmt::format("Plan {} never came in force: {}.", one.plan.value_or(0) + 1, one.reason));
-  } else if (tools::says(one.cause, run_log::on_demand::left)) {
-    say.note(fmt::format("Plan {} ruled no iteration: {}.", one.plan.value_or(0) + 1, one.reason));
-  } else if (is_too_late(one)) {
-    say.note(fmt::format("Plan {} was ready too late: {}.", *one.plan + 1, one.reason));
-  } else if (tools::says(one.cause, run_log::on_demand::fits)) {
-    say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
-  } else {
-    say.note(fmt::format("No plan was made: {}. {}", one.reason, on_demand_words(inputs)));
-  }
+  const ReasonRow& row = row_of(one, inputs.log->mode);
+  say.add(row.tone, fmt::format(fmt::runtime(row.sentence), fmt::arg("plan", one.plan.value_or(0) + 1),
+                                fmt::arg("times", times(count)), fmt::arg("reason", one.reason),
+                                fmt::arg("then", on_demand_words(inputs))));
 }
 
 std::string left_at(const RunDivergence& left, const Inputs& inputs) {
@@ -156,7 +147,7 @@ std::string returns(const RunLog& log) {
   return resumed == 0 ? "never came back to it" : "came back to it " + times(resumed);
 }
 
-// What iterations on demand took more than planned ones, all of them.
+// How much longer all iterations on demand took than planned ones would have.
 void say_time_lost(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
   const Facts facts = collect_facts(inputs);

@@ -241,7 +241,7 @@ uint64_t calls_of(const plan::Plan& plan) {
 Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan) {
   const Status same = check_same_recording(&trace, &plan, nullptr);
   if (!same.ok()) return same;
-  const Result<analyzer::Workload> workload = analyzer::make_workload(trace, options_for(&plan));
+  const Result<analyzer::Workload> workload = analyzer::Planning(trace, options_for(&plan)).workload();
   if (!workload.ok()) return uint64_t{0};
   const Status known = check_same_iteration(trace, workload.value().graph.iteration_hash, &plan, nullptr);
   if (!known.ok()) return known;
@@ -295,7 +295,8 @@ Status LoadedFiles::find_iteration() {
   if (plan) loop_.calls = calls_of(*plan);
   if (!trace || (!plan && !log)) return {};
   const plan::Plan* const of_plan = plan ? &*plan : nullptr;
-  const Result<analyzer::Workload> workload = report::workload_of(*trace, options_for(of_plan), of_plan);
+  analyzer::Planning planning(*trace, options_for(of_plan));
+  const Result<analyzer::Workload> workload = report::workload_of(planning, of_plan);
   if (!workload.ok()) return {};
   loop_.found(workload.value());
   return is_its_iteration(workload.value());
@@ -320,75 +321,68 @@ void LoadedFiles::symbolize() {
   if (trace) report::symbolize(*trace);
 }
 
-namespace {
-std::string assumed_link_of(const plan::Plan& plan) {
-  const std::string source = plan.link.machine.empty() ? "what the plan was made of" : plan.link.machine;
-  const bool recorded = plan.program_hash != 0 && plan.link.machine.empty();
-  return report::assumed_link(source, recorded, static_cast<double>(plan.link.h2d_bytes_per_s),
-                              static_cast<double>(plan.link.d2h_bytes_per_s));
+// The run knows some things better than its recording.
+analyzer::PlanOptions LoadedFiles::options_of_run() const {
+  analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
+  if (!log) return options;
+  plan::read_safety(log->safety.c_str(), &options.safety);
+  if (!log->ended || !made_by(*log)) return options;
+  // What the program holds around Reprise may grow behind the recording: the run's end has the last word. Old logs name
+  // no peak, and what they say of graphs is their maximum, which may come when all else is gone.
+  if (log->peak_program_bytes != 0) options.peak_bytes = log->peak_program_bytes;
+  if (log->peak_program_bytes != 0 || log->graph_bytes == 0) options.held_bytes = log->outside_bytes;
+  return options;
 }
-}  // namespace
+
+// Gives the plan the run's own kernel times.
+void LoadedFiles::examine(const analyzer::Workload& found, plan::Safety safety, report::Inputs& result) {
+  const bool own = log && made_by(*log);
+  result.recorded_link = analyzer::link_of(found.machine);
+  if (!plan) result.assumed_link = report::assumed_link(result.recorded_link, "the recording", true);
+  loop_.found(found);
+  belong_together = is_its_iteration(found);
+  report::KernelTimes times = report::kernel_times(found, result.plan, result.log);
+  // What the recording says of budgets is of its own loop, which a run with other arguments need not have.
+  const bool planned =
+      report::is_of_plan(found, result.plan, result.log) && !(log && !own && report::never_began(*log));
+  result.one_loop = planned && report::is_nearly_all(found, result.plan, result.log, own);
+  if (planned) {
+    result.iteration_covers = report::covers_of_run(found, result.plan, result.log, own);
+    result.minimum_bytes = analyzer::least_budget(found);
+    result.known_share = known_share(found);
+    result.curve = report::budget_curve(times.has_own ? times.own : times.recorded, safety, kCurveMilliseconds,
+                                        times.has_own ? &*times.plan : result.plan);
+  }
+  if (times.recorded.graph.compute_ns != found.graph.compute_ns) {
+    result.recorded_compute_ns = found.alone_ns;
+    if (!times.has_own) result.whose_times = "as recorded until the plan was made";
+  }
+  if (plan) result.bound_ns = bound_of(times.recorded, *plan);
+  if (!times.has_own) return;
+  result.run_bound_ns = bound_of(times.own, *plan);
+  result.made_compute_ns = plan->compute_ns;
+  result.made_predicted_ns = plan->predicted_ns;
+  plan = std::move(*times.plan);
+}
 
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
   result.files = named;
   result.version = version_text();
   result.date = today();
-  if (trace) report::symbolize(*trace);
+  symbolize();
   result.no_lines = trace && !trace->call_sites.empty() && !report::can_symbolize();
   if (plan) loop_.calls = calls_of(*plan);
-  if (plan && plan->link.assumed) result.assumed_link = assumed_link_of(*plan);
+  if (plan) {
+    result.assumed_link = report::assumed_link(plan->link, "what the plan was made of", plan->program_hash != 0);
+  }
   if (trace) {
-    analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
-    if (log) plan::read_safety(log->safety.c_str(), &options.safety);
-    // What the program holds around Reprise may grow behind the recording: the run's end has the last word.
-    if (log && log->ended && log->peak_program_bytes != 0 && made_by(*log)) {
-      options.held_bytes = log->outside_bytes;
-      options.peak_bytes = log->peak_program_bytes;
-    } else if (log && log->ended && log->graph_bytes == 0 && made_by(*log)) {
-      options.held_bytes =
-          log->outside_bytes;  // of before; of graphs it says the most, which may come when all else is gone
-    }
-    result.peak_bytes = analyzer::peak_of(*trace, options);
-    Result<analyzer::Workload> workload = report::workload_of(*trace, options, plan ? &*plan : nullptr);
-    if (workload.ok()) {
-      const analyzer::Workload& found = workload.value();
-      if (!plan && found.machine.link_assumed) {
-        result.assumed_link =
-            report::assumed_link("the recording", true, found.machine.h2d_bytes_per_s, found.machine.d2h_bytes_per_s);
-      }
-      result.recorded_link = analyzer::link_of(found.machine);
-      loop_.found(found);
-      const bool own = log && made_by(*log);
-      // What the recording says of budgets is of its own loop, which a run with other arguments need not have.
-      const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr) &&
-                           !(log && !own && report::never_began(*log));
-      const plan::Plan* const ruled_by = plan ? &*plan : nullptr;
-      if (planned) result.iteration_covers = report::covers_of_run(found, ruled_by, log ? &*log : nullptr, own);
-      if (planned) result.minimum_bytes = analyzer::least_budget(found);
-      if (planned) result.known_share = known_share(found);
-      result.one_loop = planned && report::is_nearly_all(found, ruled_by, log ? &*log : nullptr, own);
-      report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
-      const plan::Plan* const timed = times.has_own ? &*times.plan : plan ? &*plan : nullptr;
-      if (planned) {
-        result.curve =
-            report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds, timed);
-      }
-      if (times.recorded.graph.compute_ns != found.graph.compute_ns) {
-        result.recorded_compute_ns = found.alone_ns;
-        if (!times.has_own) result.whose_times = "as recorded until the plan was made";
-      }
-      belong_together = is_its_iteration(found);
-      if (plan) result.bound_ns = bound_of(times.recorded, *plan);
-      if (times.has_own) {
-        result.run_bound_ns = bound_of(times.own, *plan);
-        result.made_compute_ns = plan->compute_ns;
-        result.made_predicted_ns = plan->predicted_ns;
-        plan = std::move(*times.plan);
-      }
-    } else if (!plan) {
-      result.no_iteration = workload.status().message();
-    }
+    const analyzer::PlanOptions options = options_of_run();
+    analyzer::Planning planning(*trace, options);
+    result.peak_bytes = planning.peak_bytes();
+    const Result<analyzer::Workload> workload = report::workload_of(planning, result.plan);
+    if (workload.ok()) examine(workload.value(), options.safety, result);
+    if (!workload.ok() && !plan) result.no_iteration = workload.status().message();
   }
   result.iteration_calls = loop_.calls;
   result.iterations_recorded = loop_.recorded;

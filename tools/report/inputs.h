@@ -62,6 +62,8 @@ struct LoadedFiles {
   Loop loop_;
   Status is_its_iteration(const analyzer::Workload& found) const;
   bool made_by(const report::RunLog& run) const;
+  analyzer::PlanOptions options_of_run() const;
+  void examine(const analyzer::Workload& found, plan::Safety safety, report::Inputs& result);
 };
 
 // What no plan for this one's budget can beat, in nanoseconds per iteration, with kernel times as it has them; 0 when

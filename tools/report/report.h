@@ -45,7 +45,7 @@ struct Inputs {
   uint64_t made_compute_ns = 0;      // what the plan had with those that it was made with; 0: the plan has them
   uint64_t made_predicted_ns = 0;
   double known_share = -1;        // of the computing, by kernels of which facts are known; below 0: not looked at
-  std::string assumed_link = {};  // of what is predicted, where nobody has measured the link; a clause
+  std::string assumed_link = {};  // for predictions over a link that was not measured; a clause
   plan::PlannedLink recorded_link = {};  // that the bounds and other budgets' times are for; no rates: not known
   bool no_lines = false;                 // of call sites: libdw is not installed
   // About this report.
@@ -75,9 +75,10 @@ std::string make_summary(const Inputs& inputs);
 bool lacks_plan(const Inputs& inputs);
 std::string plan_is_lacking(const Inputs& inputs);
 
-// Nobody has measured or given the link for what is planned, or simulated, from `source`, which may be a recording:
-// what is assumed, and what helps, as a clause.
-std::string assumed_link(const std::string& source, bool recorded, double h2d_bytes_per_s, double d2h_bytes_per_s);
+// For a plan or simulation over a link that was neither measured nor given: what is assumed, and what helps, as a
+// clause; else empty. `source`: what does not say it, unless that is a machine with a name; `recorded`: it is a
+// recording.
+std::string assumed_link(const plan::PlannedLink& link, const std::string& source, bool recorded);
 
 // The recording at `trace` has times of more iterations than the plan of its own run had: that, as a sentence.
 std::string times_of_more(const std::string& trace);
@@ -94,11 +95,11 @@ std::string full_host_words(const RunHostFull& full);
 // or a plan, tells what an iteration of the program is; then it is empty, and where nothing repeats.
 std::string repetitions(const Inputs& inputs);
 
-// Why a run log has no end, where nobody says how the program ended, as a clause.
+// Why a run log has no end, where it is unknown how the program ended, as a clause.
 std::string unseen_end(const RunLog& log);
-// Of a run that took none: why its peak is 0, in words.
+// Why the peak of a run is 0, in words; empty if it took memory.
 std::string no_memory_words(const RunLog& log);
-// Of a run that did not end well, or whose end nobody saw: how it ended, and what it had used by then, as a clause.
+// How a run ended that did not end well, or whose end was not seen, and what it had used by then, as a clause.
 // Empty: it ended well.
 std::string ending_words(const Inputs& inputs);
 // How the command ended that started the program, where it ended otherwise, as a clause. Empty: it did not.
@@ -112,7 +113,7 @@ std::string why_unplanned(const Inputs& inputs);
 RunReason as_known(const Inputs& inputs, const RunReason& reason);
 
 // Why no plan was made, in the last word that is known: of the log, of the recording, or of the log's end where the
-// program was killed. None: there was a plan, or nobody says.
+// program was killed. None: there was a plan, or the reason is unknown.
 std::optional<RunReason> last_reason(const Inputs& inputs);
 
 // That, where it is not what the log has: for the log, which is all that a later report may be given.
@@ -182,7 +183,7 @@ Facts collect_facts(const Inputs& inputs);
 // In charts, where it is not the run's.
 inline constexpr const char* kPlansBudget = "The plan's budget";
 
-// Several programs of one run have used the device, and the page is of one of them.
+// Did several programs of one run use the device, of which the page shows one?
 bool is_of_one_of_several(const Inputs& inputs);
 
 // The call stack of a recorded allocation, innermost frame first; in brackets: why it has none.

@@ -22,12 +22,12 @@ Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan);
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log);
 
-// Where two calls of a program differ: " (--batch 11 and --batch 8)", with a blank in front; empty where they do not,
-// or where that is not known. Of arguments, with blanks between them.
+// Where the command lines of two runs differ: " (--batch 11 and --batch 8)", with a blank in front; empty where they do
+// not, or where that is not known. `one` and `two`: arguments, separated by blanks.
 std::string differing_arguments(const std::string& one, const std::string& two);
 
-// Two plans that are to be compared: of one iteration, so that tensor for tensor they are about the same. They may be
-// of two recordings of it.
+// Not ok if two plans cannot be compared tensor for tensor: they must be of one iteration, though its recordings may
+// differ.
 Status check_same_plans(const plan::Plan& one, const plan::Plan& two);
 
 }  // namespace reprise::tools

@@ -160,7 +160,7 @@ double percent_more(uint64_t took_ns, uint64_t than_ns) {
   return 100 * (static_cast<double>(took_ns) / static_cast<double>(than_ns) - 1);
 }
 
-// What is named is all of it.
+// The parts that it names add up to the iteration's time.
 void say_where_time_went(const Inputs& inputs, Sentences& say) {
   const std::optional<TimeParts> time = measured_time(inputs);
   if (const std::string part = measured_in_part(*inputs.log); !part.empty()) {
@@ -378,12 +378,14 @@ std::string others_in_words(const std::vector<std::string>& others) {
   return words;
 }
 
-std::string assumed_link(const std::string& source, bool recorded, double h2d_bytes_per_s, double d2h_bytes_per_s) {
+std::string assumed_link(const plan::PlannedLink& link, const std::string& source, bool recorded) {
+  if (!link.assumed) return {};
+  const bool named = !link.machine.empty();
   return fmt::format(
       "{} does not say how fast the link is, and {} are assumed; {}give --machine a name or the file of `reprise "
       "doctor --measure FILE`",
-      source, tools::format_link(static_cast<uint64_t>(h2d_bytes_per_s), static_cast<uint64_t>(d2h_bytes_per_s)),
-      recorded ? "record again, which measures it, or " : "");
+      named ? link.machine : source, tools::format_link(link.h2d_bytes_per_s, link.d2h_bytes_per_s),
+      recorded && !named ? "record again, which measures it, or " : "");
 }
 
 std::string times_of_more(const std::string& trace) {

@@ -11,10 +11,10 @@ class Sentences {
   void good(const std::string& text) { add("good", text); }
   void note(const std::string& text) { add("note", text); }
   void bad(const std::string& text) { add("bad", text); }
+  void add(const char* tone, const std::string& text) { list_.push_back({{"tone", tone}, {"text", text}}); }
   Json take() { return std::move(list_); }
 
  private:
-  void add(const char* tone, const std::string& text) { list_.push_back({{"tone", tone}, {"text", text}}); }
   Json list_ = Json::array();
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/waits.h"
@@ -47,8 +48,7 @@ std::vector<TensorCost> tensor_costs(const Inputs& inputs) {
   std::vector<TensorCost> costs(plan.tensors.size());
   for (uint32_t i = 0; i < costs.size(); ++i) costs[i].tensor = i;
   for (const plan::Vertex& vertex : plan.vertices) {
-    const bool moves = vertex.kind == plan::VertexKind::offload || vertex.kind == plan::VertexKind::reload;
-    if (!moves || vertex.tensor >= costs.size()) continue;
+    if (!plan::copies(vertex.kind) || vertex.tensor >= costs.size()) continue;
     if (!vertex.clean) costs[vertex.tensor].moved_bytes += plan.tensors[vertex.tensor].size;
     ++costs[vertex.tensor].transfers;
   }

@@ -5,6 +5,7 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/log/reasons.h"
 #include "tools/report/log/shortages.h"
 #include "tools/report/report.h"
 
@@ -40,16 +41,7 @@ std::string share_of_program(const Inputs& inputs) {
 // The reason itself is among the sentences.
 std::string why_in_short(const Inputs& inputs) {
   const std::optional<RunReason> last = last_reason(inputs);
-  if (!last) return why_unplanned(inputs);
-  const auto is = [&](const auto& word) { return tools::says(last->cause, word); };
-  if (is(run_log::on_demand::too_small)) return "the budget is too small for one";
-  if (is(run_log::on_demand::no_room)) return "the device had no room for one";
-  if (is(run_log::on_demand::unfinished)) return "it ended too soon for one";
-  if (is(run_log::on_demand::not_recorded)) return "nothing was recorded that it could be made of";
-  if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
-    return "nothing in it repeats as a plan needs it";
-  }
-  return "none could be made";
+  return last ? row_of(*last, inputs.log->mode).in_short : why_unplanned(inputs);
 }
 
 // It ran, or did not, as it does without Reprise.

@@ -32,7 +32,7 @@ class CliFiles : public Installed {
     analyzer::PlanOptions options;
     options.budget_fraction = 0.7;
     std::string name = file + ".plan";
-    EXPECT_TRUE(plan::write_plan(analyzer::make_plan(trace, options).value(), name).ok());
+    EXPECT_TRUE(plan::write_plan(analyzer::Planning(trace, options).plan().value(), name).ok());
     return name;
   }
   Finished replay(const std::string& file) const { return reprise({"replay", "--plan", file, "--", "/bin/true"}); }

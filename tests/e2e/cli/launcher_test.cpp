@@ -83,7 +83,7 @@ TEST_F(Launcher, AFolderIsNoProgram) {
             "reprise: .: a folder, not a program; give the program's file\n");
 }
 
-// Whoever looks after the temporary folder may be killed, as by a system that is out of memory.
+// The helper that removes the temporary folder may be killed, as by a system that is out of memory.
 TEST_F(Launcher, TheProgramsExitCodeDoesNotDependOnItsHelper) {
   // The parent of a process is the fourth word of its stat.
   const std::string kill_helpers =

@@ -44,7 +44,7 @@ TEST_F(Misspelt, OptionsOfTheProgramAreToldWhereTheyBelong) {
                  "--steps ...; see 'reprise run --help'");
 }
 
-// Not what is missing for want of it.
+// The message names the misspelt option, not the required one that is missing because of it.
 TEST_F(Misspelt, OptionsThatWereMeantForARequiredOne) {
   expect_refused(reprise({"simulate", graph(), "--budgt", "30%"}), 2, "did you mean --budget?");
   expect_refused(reprise({"export", graph(), "--fromat", "csv"}), 2, "did you mean --format?");

@@ -234,7 +234,7 @@ TEST_F(OutputFiles, WhatHasNoNameOfTheUsersReplacesNothing) {
   EXPECT_TRUE(has(read(path("tmp/reprise-report-sh-2.html")), "<html"));
 }
 
-// Nobody has typed -o: it is no mistake that a name of ours is that of a file which is read.
+// Without -o, it is no mistake of the user if our default name is that of a file which is read.
 TEST_F(OutputFiles, ANameOfOurOwnIsNoneOfAFileThatIsRead) {
   write("c.trace", before_);
   const std::string machine =

@@ -46,7 +46,7 @@ TEST_F(PlanCommand, ThePlanSaysWhichSafetyItIsFor) {
   }
 }
 
-// One plan has one peak, whoever speaks of it: what the budget leaves after whole chunks is not taken.
+// All commands name the same peak of a plan: what the budget leaves after whole chunks is not taken.
 TEST_F(PlanCommand, ThePeakIsThatOfItsReport) {
   const std::string trace = trainer();
   const std::string plan = path("tmp/a.plan");
@@ -87,7 +87,7 @@ TEST_F(PlanCommand, AnIterationOfTooLittleIsNoneYet) {
   EXPECT_EQ(status().at("status"), "ok");
 }
 
-// Nor is a plan typed for it, but by whoever asks for just that.
+// Nor is a plan made for it, unless the caller asks for just that.
 TEST_F(PlanCommand, OneCallThatComesAFewTimesIsNoIteration) {
   analyzer::testing::TraceBuilder program;
   const uint64_t w = program.allocate(4 * kChunk), idle = program.allocate(8 * kChunk);
@@ -213,7 +213,7 @@ TEST_F(PlanCommand, ABudgetThatHoldsEverythingHasNoPlan) {
   for (const trace::Trace& program :
        {train_chain(6, 4 * kChunk, 3), small_and_large(3, 6, 1), small_and_large(1, 4, 2)}) {
     const std::string trace = write("w.trace", trace_bytes(program));
-    const uint64_t peak = analyzer::peak_of(program, {});
+    const uint64_t peak = analyzer::Planning(program, {}).peak_bytes();
     for (const std::string& budget : {std::string("100%"), std::to_string(peak), std::to_string(peak + 1),
                                       std::to_string(3 * peak), std::string("16TiB")}) {
       const Finished whole = well(reprise({"plan", trace, "--budget", budget, "--status", path("status")}));
@@ -277,7 +277,7 @@ TEST_F(PlanCommand, ACallElsewhereThatNeedsMoreThanTheBudgetIsTold) {
 
 TEST_F(PlanCommand, ABudgetAboveTheRecordedDeviceIsSaidToBe) {
   trace::Trace program = train_chain(6, 4 * kChunk, 3);
-  const uint64_t peak = analyzer::peak_of(program, {});
+  const uint64_t peak = analyzer::Planning(program, {}).peak_bytes();
   const auto plan = [&](uint64_t device, const std::string& budget, const Words& more = {}) {
     program.info["device.memory"] = std::to_string(device);
     Words words =

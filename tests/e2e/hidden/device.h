@@ -28,7 +28,6 @@ class Device {
   // The stream waits for the last work on the tensor.
   void use(Tensor* tensor, int stream);
   CUstream stream(int index) const { return streams_[static_cast<size_t>(index)]; }
-  int stream_count() const { return static_cast<int>(streams_.size()); }
   void synchronize() { CHECK(cuCtxSynchronize()); }
 
   template <typename... Parameters>

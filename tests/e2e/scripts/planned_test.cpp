@@ -26,7 +26,7 @@ std::string make_plan_file(const std::string& script, uint64_t budget, plan::Pla
   analyzer::PlanOptions options;
   options.budget_bytes = budget;
   options.safety = plan::Safety::strict;
-  Result<plan::Plan> made = analyzer::make_plan(read.value(), options);
+  Result<plan::Plan> made = analyzer::Planning(read.value(), options).plan();
   EXPECT_TRUE(made.ok()) << made.status().message();
   if (!made.ok()) return "";
   *plan = made.value();

@@ -54,18 +54,15 @@ void CachingAllocator::cut(Blocks::iterator block, uint64_t bytes) {
 
 bool CachingAllocator::add_segment(uint64_t bytes, bool small) {
   const uint64_t size = segment_size(bytes);
-  ++source_calls_;
   uint64_t address = source_.allocate(size);
   if (address == 0) {
     release_segments();
-    ++source_calls_;
     address = source_.allocate(size);
   }
   if (address == 0) return false;
   blocks_.emplace(address, Block{size, address, small, true});
   free_[small ? 1 : 0].insert({size, address});
   reserved_ += size;
-  peak_reserved_ = std::max(peak_reserved_, reserved_);
   return true;
 }
 
@@ -78,7 +75,6 @@ void CachingAllocator::release_segments() {
     if (whole && block->second.free) {
       free_[block->second.small ? 1 : 0].erase({block->second.size, block->first});
       reserved_ -= block->second.size;
-      ++source_calls_;
       source_.free(block->first);
       blocks_.erase(block);
     }

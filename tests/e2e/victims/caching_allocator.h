@@ -26,9 +26,7 @@ class CachingAllocator {
   void free(uint64_t address);
 
   uint64_t reserved() const { return reserved_; }
-  uint64_t peak_reserved() const { return peak_reserved_; }
   uint64_t live() const { return live_; }
-  uint64_t source_calls() const { return source_calls_; }
 
  private:
   struct Block {
@@ -52,9 +50,7 @@ class CachingAllocator {
   Blocks blocks_;
   std::set<std::pair<uint64_t, uint64_t>> free_[2];  // (size, address) of the large and the small pool
   uint64_t reserved_ = 0;
-  uint64_t peak_reserved_ = 0;
   uint64_t live_ = 0;
-  uint64_t source_calls_ = 0;
 };
 
 }  // namespace reprise

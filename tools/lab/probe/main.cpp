@@ -210,7 +210,7 @@ int fail(const Status& status) {
   return status.code() == StatusCode::invalid_argument ? kExitUsage : kExitFailure;
 }
 
-// Writes what is known so far, after each section: a probe that is ended later has lost nothing of it.
+// Writes all results after each section, so that a probe that is killed later loses none.
 Status write_results(const Arguments& arguments, const std::vector<SectionReport>& reports, const Machine& machine,
                      const Driver* driver) {
   if (!arguments.json.empty()) {

@@ -10,7 +10,7 @@
 
 namespace reprise::tools::workloads {
 
-// What a layer makes: for each sample `channels` planes of height x width. Of tokens: their width, their number, 1.
+// What a layer makes: for each sample `channels` planes of height x width. For tokens: their width, their number, 1.
 struct Value {
   Tensor tensor = 0;
   uint64_t channels = 0, height = 1, width = 1;

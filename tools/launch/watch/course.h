@@ -14,8 +14,8 @@ class Course {
   // What the log has more since the last call, or a part of that. A file that is not there yet has nothing. True: there
   // is more.
   bool read(const std::string& path);
-  // "iteration 41 (planned), 412 ms, peak 38.0 MiB, 1.2 GiB moved"; "": nothing has come yet. Of several programs of a
-  // run the one whose iteration ended last.
+  // "iteration 41 (planned), 412 ms, peak 38.0 MiB, 1.2 GiB moved"; "": nothing has come yet. With several
+  // programs in a run, that of the one whose iteration ended last.
   std::string line() const;
   // The same of all programs, in the text format of Prometheus.
   std::string metrics() const;

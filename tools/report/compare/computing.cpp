@@ -20,7 +20,7 @@ bool computes_again_differently(const Computing& before, const Computing& after)
   return before.repeated_launches != after.repeated_launches;
 }
 
-// Then parts of the one do not add up to what medians differ by, and nobody knows whose doing that is.
+// Then the parts do not add up to the difference of the medians, and its cause is unknown.
 bool is_unlike(const Computing& before, const Computing& after) {
   return !before.unlike.empty() || !after.unlike.empty();
 }

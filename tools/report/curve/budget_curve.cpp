@@ -93,7 +93,7 @@ class Curve {
 
   BudgetCurve finish() {
     if (const BudgetPoint* const fast = full_speed()) curve_.full_speed_bytes = fast->budget_bytes;
-    // The plan for fewer chunks can be followed within more of them.
+    // A plan for fewer chunks can be followed within a larger budget.
     const BudgetPoint* best = curve_.points.data();
     for (BudgetPoint& one : curve_.points) {
       if (best->time_ns < one.time_ns) one = {one.budget_bytes, best->time_ns, best->moved_bytes};

@@ -82,13 +82,10 @@ double unplanned_ns(const RunLog& log, const plan::Plan* plan, uint64_t without_
 
 }  // namespace
 
-Result<analyzer::Workload> workload_of(const trace::Trace& trace, const analyzer::PlanOptions& options,
-                                       const plan::Plan* plan) {
-  Result<analyzer::Workload> most = analyzer::make_workload(trace, options);
+Result<analyzer::Workload> workload_of(analyzer::Planning& planning, const plan::Plan* plan) {
+  Result<analyzer::Workload> most = planning.workload();
   if (plan == nullptr || (most.ok() && same_calls(most.value(), *plan))) return most;
-  analyzer::PlanOptions of_plan = options;
-  of_plan.loop = calls_of(*plan);
-  Result<analyzer::Workload> planned = analyzer::make_workload(trace, of_plan);
+  Result<analyzer::Workload> planned = planning.workload_of(calls_of(*plan));
   return planned.ok() ? std::move(planned) : std::move(most);
 }
 
@@ -100,8 +97,8 @@ bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, cons
   return log->iteration_hashes.front() == hash;
 }
 
-// A recording of the run itself is of what no plan ruled. Of another run's there is nothing that says what this one did
-// there: evaluate, save, or the same loop with other sizes.
+// The run's own recording shows what ran without a plan. Another run's recording does not say what this run did there:
+// evaluate, save, or the same loop with other sizes.
 double share_of_run(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log, bool own_recording) {
   const double coverage = workload.iteration.coverage;
   if (log == nullptr || (!own_recording && log->iterations_planned == 0)) return coverage;

@@ -9,8 +9,7 @@ namespace reprise::report {
 
 // The loop that the plan is of, where the recording has it; else the one that covers most of what was recorded. A
 // program that evaluates now and then has recorded little of its training once that has a plan.
-Result<analyzer::Workload> workload_of(const trace::Trace& trace, const analyzer::PlanOptions& options,
-                                       const plan::Plan* plan);
+Result<analyzer::Workload> workload_of(analyzer::Planning& planning, const plan::Plan* plan);
 
 // Is this loop the one of the run's first plan? Plan and log may be absent.
 bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log);

@@ -10,9 +10,9 @@
 namespace reprise::report {
 
 struct ListedIteration {
-  std::optional<uint64_t> index = {};   // none: counted, and no line of the log is of it
+  std::optional<uint64_t> index = {};   // none: counted, but without a line in the log
   const char* mode = "";                // the run log's words; "unfinished": the program left it
-  const RunIteration* timed = nullptr;  // into the log; nullptr: of it nothing else is known
+  const RunIteration* timed = nullptr;  // into the log; nullptr: nothing else is known
 };
 
 // By number, those without one last. Without a time: those that were over when the calls were seen to repeat, that the

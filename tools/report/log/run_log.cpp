@@ -315,8 +315,8 @@ struct Programs {
   uint64_t run = 0;          // the one that the log is of; 0: of none
 };
 
-// Where the log does not tell them apart, the last one alone; where none of the run says that it has begun, one all the
-// same, of what is nobody's.
+// A log that does not tell programs apart yields the last one. If no program of the run says that it has begun, the
+// lines that belong to none are one program.
 Programs find_programs(const std::string& content) {
   Programs all;
   std::istringstream lines(content);

@@ -64,7 +64,7 @@ std::string info(const trace::Trace& trace, const char* key) {
 }
 
 // A program without a build id is known again by all of its content, which the trace has a hash of. Empty: the frame's
-// file is not the program, or the program has been built anew. Of libraries without one the trace has no such hash.
+// file is not the program, or the program has been built anew. The trace has no such hash of libraries.
 std::string unchanged_program(const trace::Trace& trace, const std::string& module) {
   const std::string path = info(trace, "program.path");
   const std::string command = info(trace, "program");
@@ -122,7 +122,7 @@ struct Symbolizer::Module {
     return true;
   }
 
-  // Where named frames count from. Of files without lines nothing more is known than the name.
+  // Where named frames count from. A file without line information yields names only.
   void read_symbols() {
     const int count = libdw()->dwfl_module_getsymtab(module);
     for (int i = 1; i < count; ++i) {

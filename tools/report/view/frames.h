@@ -20,10 +20,10 @@ inline constexpr char kForeign[] = "outside-";
 // go through one, or nothing is launched below it. Behind it may be another one.
 std::set<std::string> passing_on(const trace::Trace& trace);
 
-// The innermost frame that is the program's own and asks for itself: not the driver's, the runtime's, an allocator's on
-// top of them, nor one of these.
+// The innermost frame of the program that asks for itself: not the driver's, the runtime's or an allocator's, nor a
+// frame of `passing_on`.
 std::string own_frame(const std::string& stack, const std::set<std::string>& passing_on = {});
-// Of a frame what a title has room for: without its file, and without parameters where those are long.
+// Shortens a frame for a title: without its file, and without parameters where those are long.
 std::string short_frame(const std::string& frame);
 
 }  // namespace reprise::report

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::report {
 namespace {
 
@@ -55,9 +57,9 @@ void add_uses(const Plan& plan, std::vector<TensorView>& views) {
 
 void add_moves(const Plan& plan, std::vector<TensorView>& views) {
   for (const plan::Vertex& vertex : plan.vertices) {
-    const bool offload = vertex.kind == VertexKind::offload;
-    if ((!offload && vertex.kind != VertexKind::reload) || vertex.tensor >= views.size()) continue;
-    views[vertex.tensor].moves.push_back({offload, {vertex.predicted_start_ns, vertex.predicted_end_ns}});
+    if (!plan::copies(vertex.kind) || vertex.tensor >= views.size()) continue;
+    views[vertex.tensor].moves.push_back(
+        {plan::copies_out(vertex.kind), {vertex.predicted_start_ns, vertex.predicted_end_ns}});
   }
   for (TensorView& view : views) {
     std::sort(view.moves.begin(), view.moves.end(),
@@ -75,7 +77,7 @@ struct Change {
 std::vector<Change> changes_of(const Plan& plan) {
   std::vector<Change> changes;
   for (const plan::Vertex& vertex : plan.vertices) {
-    if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::release) {
+    if (plan::copies_out(vertex.kind) || vertex.kind == VertexKind::release) {
       changes.push_back({vertex.predicted_end_ns, vertex.tensor, kNone});
     }
     for (const plan::Acquire& acquire : vertex.acquires) {

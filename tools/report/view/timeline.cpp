@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/plan/names.h"
+#include "analyzer/plan/vertex_kinds.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/measured.h"
@@ -64,17 +66,12 @@ bool describe(const plan::Plan& plan, uint32_t index, Bar& bar) {
     bar.name = op_name(call.op, call.name);
     return true;
   }
-  if (vertex.kind != VertexKind::offload && vertex.kind != VertexKind::reload) return false;
-  if (vertex.tensor >= plan.tensors.size()) return false;
-  const bool offload = vertex.kind == VertexKind::offload;
-  bar.lane = offload ? Lane::to_host : Lane::to_device;
+  if (!plan::copies(vertex.kind) || vertex.tensor >= plan.tensors.size()) return false;
+  bar.lane = plan::copies_out(vertex.kind) ? Lane::to_host : Lane::to_device;
   bar.tensor = vertex.tensor;
   bar.bytes = plan.tensors[vertex.tensor].size;
-  bar.name = fmt::format("{} tensor {} ({})",
-                         vertex.clean ? "compare"
-                         : offload    ? "offload"
-                                      : "reload",
-                         vertex.tensor, tools::format_bytes(bar.bytes));
+  bar.name = fmt::format("{} tensor {} ({})", vertex.clean ? "compare" : plan::name_of(vertex.kind), vertex.tensor,
+                         tools::format_bytes(bar.bytes));
   return true;
 }
 

@@ -1,5 +1,7 @@
 #include "tools/report/view/travels.h"
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::report {
 namespace {
 
@@ -7,11 +9,6 @@ uint32_t of_program(const plan::Plan& plan, uint32_t tensor) {
   const uint32_t root = plan::root_of(plan.tensors, tensor);
   const uint32_t part_of = plan.tensors[root].part_of;
   return part_of == plan::kNone ? root : part_of;
-}
-
-void add_vertex(const plan::Vertex& vertex, uint64_t bytes, Travel& travel) {
-  if (vertex.kind == plan::VertexKind::offload) (vertex.clean ? travel.spared_bytes : travel.out_bytes) += bytes;
-  if (vertex.kind == plan::VertexKind::reload) travel.in_bytes += bytes;
 }
 
 }  // namespace
@@ -38,8 +35,10 @@ std::vector<Travel> travels_of(const plan::Plan& plan) {
     (again ? travel.dropped_bytes : travel.bytes) += plan.tensors[i].size;
   }
   for (const plan::Vertex& vertex : plan.vertices) {
-    if (vertex.kind != plan::VertexKind::offload && vertex.kind != plan::VertexKind::reload) continue;
-    add_vertex(vertex, plan.tensors[vertex.tensor].size, travels[numbers[vertex.tensor]]);
+    if (!plan::copies(vertex.kind)) continue;
+    Travel& travel = travels[numbers[vertex.tensor]];
+    const bool in = plan::copies_in(vertex.kind);
+    (in ? travel.in_bytes : vertex.clean ? travel.spared_bytes : travel.out_bytes) += plan.tensors[vertex.tensor].size;
   }
   return travels;
 }

@@ -46,7 +46,7 @@ struct WaitSums {
 // `stall_ns`: what the run log counts of a measured iteration tells by whom ops came late.
 WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline, std::optional<uint64_t> stall_ns = {});
 
-// An iteration's time taken apart: what is summed here is all of it.
+// An iteration's time taken apart: the parts add up to the whole.
 struct TimeParts {
   uint64_t iteration = 0;  // of the run; 0 of what is predicted, too
   uint64_t whole_ns = 0;

@@ -59,7 +59,7 @@ Workload two_that_do_not_fit(const Machine& machine) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  return good(make_workload(program.trace(), options));
+  return good(Planning(program.trace(), options).workload());
 }
 
 Machine with_link(double out, double in) {
@@ -138,7 +138,7 @@ TEST_F(Fluids, AChainIsRecomputedWhole) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  const auto made = good(make_workload(program.trace(), options));
+  const auto made = good(Planning(program.trace(), options).workload());
   const TaskGraph& graph = made.graph;
   RecomputeCandidate candidate;
   candidate.call = call_named(graph, "make h");
@@ -177,7 +177,7 @@ TEST_F(Fluids, WhatIsRecomputedNeedsItsInputs) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  const auto made = good(make_workload(program.trace(), options));
+  const auto made = good(Planning(program.trace(), options).workload());
   RecomputeCandidate candidate;
   candidate.call = call_named(made.graph, "make h");
   candidate.before = call_named(made.graph, "use h");
@@ -208,7 +208,7 @@ TEST_F(Fluids, WhatRunsAgainWithItNeedsItsInputs) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  const Result<Workload> made = make_workload(program.trace(), options);
+  const Result<Workload> made = Planning(program.trace(), options).workload();
   ASSERT_TRUE(made.ok()) << made.status().message();
   RecomputeCandidate candidate;
   candidate.call = call_named(made.value().graph, "make h");

@@ -55,7 +55,7 @@ Program training(int steps, uint64_t word) {
 TEST(FalseOperands, HideAnIterationUntilTheyAreDropped) {
   Program program = training(7, kSevenAndSix);
   const auto calls = [](const trace::Trace& trace) {
-    const Result<Iteration> found = find_iteration(make_call_stream(trace), kDefaultMark);
+    const Result<Iteration> found = find_iteration(make_call_stream(trace));
     return found.ok() ? found.value().call_count : 0;
   };
   EXPECT_NE(calls(program.trace()), 4u);

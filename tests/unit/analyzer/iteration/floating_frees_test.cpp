@@ -65,13 +65,15 @@ TEST(FloatingFrees, TheIterationIsThatOfTheProgramThatFreesInOrder) {
   for (uint32_t seed = 1; seed <= 200; ++seed) {
     const int layers = 2 + static_cast<int>(seed % 7);
     const int late = 1 + static_cast<int>(seed % 5);
-    const Workload in_order = good(make_workload(program_of(seed, 8, layers, 0), {}));
+    const trace::Trace ordered = program_of(seed, 8, layers, 0);
+    const Workload in_order = good(Planning(ordered, {}).workload());
     const trace::Trace trace = program_of(seed, 8, layers, late);
-    const Workload floats = good(make_workload(trace, {}));
+    Planning planning(trace, {});
+    const Workload floats = good(planning.workload());
     ASSERT_EQ(work_of(floats.graph), work_of(in_order.graph)) << seed;
     ASSERT_EQ(floats.graph.calls.size(), in_order.graph.calls.size()) << seed;
     ASSERT_EQ(floats.graph.tensors.size(), in_order.graph.tensors.size()) << seed;
-    ASSERT_EQ(floats.peak_bytes, peak_of(trace, {})) << "what the program takes is what was recorded";
+    ASSERT_EQ(floats.peak_bytes, planning.peak_bytes()) << "what the program takes is what was recorded";
   }
 }
 

@@ -7,9 +7,9 @@
 
 namespace reprise::analyzer::testing {
 
-inline Result<Iteration> find(const trace::Trace& trace, const std::string& mark = kDefaultMark) {
+inline Result<Iteration> find(const trace::Trace& trace) {
   const CallStream stream = make_call_stream(trace);
-  return find_iteration(stream, mark, 1);  // also what is next to nothing of it
+  return find_iteration(stream, 1);  // even if it covers next to nothing
 }
 
 // The name of the first op of the iteration.

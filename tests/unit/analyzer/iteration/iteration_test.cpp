@@ -321,18 +321,21 @@ TEST(Iteration, GrowingMemoryIsNamed) {
 }
 
 TEST(Iteration, MarksWin) {
-  TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  for (int i = 0; i < 3; ++i) {
-    program.mark("iteration");
-    for (int j = 0; j < 4; ++j) program.launch("step", {updates(w)});
-  }
-  program.mark("iteration");
-  const auto marked = good(find(program.trace()));
+  const auto found = [](const char* mark) {
+    TraceBuilder program;
+    const uint64_t w = program.allocate(kChunk);
+    for (int i = 0; i < 3; ++i) {
+      program.mark(mark);
+      for (int j = 0; j < 4; ++j) program.launch("step", {updates(w)});
+    }
+    program.mark(mark);
+    return good(find(program.trace()));
+  };
+  const Iteration marked = found("iteration");
   EXPECT_TRUE(marked.marked);
   EXPECT_EQ(marked.call_count, 4u);
   EXPECT_EQ(marked.occurrences, 3u);
-  EXPECT_EQ(good(find(program.trace(), "another name")).call_count, 1u);
+  EXPECT_EQ(found("another name").call_count, 1u);
 }
 
 TEST(Iteration, RangesCountWhereTheyBegin) {
@@ -439,7 +442,7 @@ TEST(Iteration, DoesNotReachOverAPauseOfUnknownCalls) {
   EXPECT_FALSE(find(program.trace()).ok());
 }
 
-TEST(Iteration, OfAStretchIsNotThatOfWhatCameBefore) {
+TEST(Iteration, StretchIgnoresEarlierCalls) {
   TraceBuilder program;
   const uint64_t w = program.allocate(kChunk), gone = program.allocate(2 * kChunk);
   for (int i = 0; i < 20; ++i) program.launch("train", {updates(w), updates(gone)});
@@ -466,8 +469,8 @@ TEST(Iteration, HasAsManyCallsAsAreAskedFor) {
     program.launch("update", {updates(w)}, 1);
   }
   const CallStream stream = make_call_stream(program.trace());
-  EXPECT_EQ(find_iteration(stream, kDefaultMark, 1).value().call_count, 1u) << "the update takes no time";
-  EXPECT_EQ(find_iteration(stream, kDefaultMark, 45).value().call_count, 51u);
+  EXPECT_EQ(find_iteration(stream, 1).value().call_count, 1u) << "the update takes no time";
+  EXPECT_EQ(find_iteration(stream, 45).value().call_count, 51u);
 }
 
 // The loop that a plan is of is found whatever else covers more, and wherever it is entered.
@@ -501,12 +504,12 @@ TEST(Iteration, IsTheOneThatIsAskedFor) {
     ASSERT_TRUE(find(program.trace()).ok());
     for (const std::vector<std::string>& names :
          std::vector<std::vector<std::string>>{{"forward", "evaluate"}, {"forward", "backward"}}) {
-      const Result<Iteration> found = find_loop(stream, kDefaultMark, ask(names));
+      const Result<Iteration> found = find_loop(stream, ask(names));
       ASSERT_TRUE(found.ok()) << names[1] << ": " << found.status().message();
       EXPECT_EQ(found.value().call_count, 2u);
       EXPECT_NE(first_op(program.trace(), found.value()), names[1] == "evaluate" ? "backward" : "evaluate");
     }
-    EXPECT_FALSE(find_loop(stream, kDefaultMark, ask({"evaluate", "backward"})).ok());
+    EXPECT_FALSE(find_loop(stream, ask({"evaluate", "backward"})).ok());
   }
 }
 

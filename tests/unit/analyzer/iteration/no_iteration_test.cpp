@@ -10,7 +10,7 @@ using namespace testing;
 
 std::string why(const trace::Trace& trace) {
   const CallStream stream = make_call_stream(trace);
-  return find_iteration(stream, kDefaultMark).status().message();
+  return find_iteration(stream).status().message();
 }
 
 // A few equal allocations, or the layers of one step, are no repetition of the program.
@@ -46,7 +46,7 @@ TEST(NoIteration, WorkThatIsNotDoneYetCountsAsOtherWorkOfItsKindDoes) {
     program.launch("sum", {reads(weights[0]), updates(weights[1])}, 0);
   }
   const CallStream stream = make_call_stream(program.trace());
-  EXPECT_GT(good(find_iteration(stream, kDefaultMark, 1)).coverage, 0.8);
+  EXPECT_GT(good(find_iteration(stream, 1)).coverage, 0.8);
 }
 
 // A busy host, or another program on the device, keeps a kernel waiting now and then.

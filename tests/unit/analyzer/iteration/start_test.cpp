@@ -23,7 +23,7 @@ TEST(IterationStart, StartsWhereLeastIsAlive) {
 }
 
 // What repeats begins where the most is alive: the place with the least has not come often enough to start there.
-TEST(IterationStart, ThatCouldStartWhereLessIsAliveSoonIsEarly) {
+TEST(IterationStart, EarlyIfALaterStartHasFewerBytesAlive) {
   TraceBuilder program;
   const uint64_t w = program.allocate(kChunk);
   uint64_t large = 0;

@@ -98,7 +98,7 @@ TEST(Placement, ATensorWithoutAHomeLivesInHoles) {
   expect_disjoint(schedule, *layout, 10);
 }
 
-// 0 and 1 share a chunk, which nobody who looks for the widest slack would have them do.
+// 0 and 1 share a chunk, which a search for the widest slack would not choose.
 TEST(Placement, OthersKeepTheirHomesWhenSomeArePlacedAnew) {
   const TaskGraph graph = graph_with({1, 1, 1}, 10);
   Schedule schedule;

@@ -217,7 +217,7 @@ TEST(Plan, StructureCheckNamesWhatIsWrong) {
   };
   const Case cases[] = {
       {"do not fit its budget", [](Plan& p) { p.chunk_count = 4; }},
-      // Eight gigabytes for whoever makes room for each, said before it is made.
+      // A reader that makes room for each would take eight gigabytes; the plan is refused first.
       {"more chunks than its placements",
        [](Plan& p) {
          p.budget_bytes = uint64_t{1} << 60;

@@ -1,6 +1,5 @@
 // The largest call of a whole recording, by what a run on demand needs for it.
-#include "analyzer/planner/elsewhere.h"
-
+#include "analyzer/planner/planner.h"
 #include "tests/support/test.h"
 #include "tests/support/trace_builder.h"
 
@@ -13,12 +12,12 @@ using testing::TraceBuilder;
 using testing::updates;
 using testing::writes;
 
-TEST(LargestCall, IsThatOfAllCallsAndCountsEachAllocationOnce) {
+TEST(LargestCall, CountsEachAllocationOnce) {
   TraceBuilder program;
   const uint64_t a = program.allocate(kChunk + 1), b = program.allocate(3 * kChunk);
   program.launch("both", {reads(a), writes(b)});
   program.launch("twice", {updates(b), reads(b)});
-  const LargestCall largest = largest_call(program.trace(), kChunk);
+  const LargestCall largest = Planning(program.trace(), {}).largest_call(kChunk);
   EXPECT_EQ(largest.name, "both");
   EXPECT_EQ(largest.bytes, 5 * kChunk);
 }
@@ -29,10 +28,10 @@ TEST(LargestCall, SmallAllocationsShareChunks) {
   const uint64_t a = program.allocate(kChunk / 4), b = program.allocate(kChunk / 3);
   const uint64_t c = program.allocate(kChunk / 2 - 512);
   program.launch("shared", {reads(a), reads(b)});
-  EXPECT_EQ(largest_call(program.trace(), kChunk).bytes, kChunk);
+  EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).bytes, kChunk);
   program.launch("all", {reads(a), reads(b), reads(c)});
-  EXPECT_EQ(largest_call(program.trace(), kChunk).bytes, 2 * kChunk);
-  EXPECT_EQ(largest_call(program.trace(), kChunk).name, "all");
+  EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).bytes, 2 * kChunk);
+  EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).name, "all");
 }
 
 TEST(LargestCall, AnOpaqueCallWorksOnWhatIsAlive) {
@@ -41,14 +40,14 @@ TEST(LargestCall, AnOpaqueCallWorksOnWhatIsAlive) {
   program.free(gone);
   program.allocate(2 * kChunk);
   program.op(trace::OpKind::other, "", {reads(a)}, 0, trace::kOpOpaque, 0);
-  EXPECT_EQ(largest_call(program.trace(), kChunk).bytes, 3 * kChunk);
+  EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).bytes, 3 * kChunk);
 }
 
-TEST(LargestCall, OfAProgramWithoutMemoryThereIsNone) {
+TEST(LargestCall, ProgramWithoutMemoryHasNone) {
   TraceBuilder program;
   for (int i = 0; i < 5; ++i) program.launch("nothing", {});
-  EXPECT_EQ(largest_call(program.trace(), kChunk).bytes, 0u);
-  EXPECT_EQ(largest_call(program.trace(), kChunk).name, "");
+  EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).bytes, 0u);
+  EXPECT_EQ(Planning(program.trace(), {}).largest_call(kChunk).name, "");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(Planner, OneCallOrNextToNothingIsNoIteration) {
     for (int i = 0; i < times; ++i) {
       for (const std::string& name : repeats) program.launch(name, {testing::updates(w)}, 1000);
     }
-    const Result<Workload> made = make_workload(program.trace(), options);
+    const Result<Workload> made = Planning(program.trace(), options).workload();
     if (made.ok()) return std::to_string(made.value().iteration.call_count) + " calls";
     EXPECT_EQ(made.status().code(), StatusCode::not_found);
     return made.status().message();
@@ -49,14 +49,14 @@ Result<plan::Plan> plan_for(const trace::Trace& trace, uint64_t budget, const ch
   PlanOptions options;
   options.budget_bytes = budget;
   options.policy = policy;
-  return make_plan(trace, options);
+  return Planning(trace, options).plan();
 }
 
 TEST(Planner, MovesNothingWhenEverythingFits) {
   const trace::Trace trace = train_chain(6, 4 * kChunk, 3);
   PlanOptions options;
   options.budget_fraction = 1.0;
-  const auto plan = good(make_plan(trace, options));
+  const auto plan = good(Planning(trace, options).plan());
   EXPECT_EQ(plan.offload_bytes, 0u);
   EXPECT_EQ(plan.reload_bytes, 0u);
   EXPECT_EQ(plan.peak_bytes, 13 * 4 * kChunk);
@@ -122,7 +122,7 @@ TEST(Planner, SaysThatSmallTensorsAreWhatStays) {
     PlanOptions options;
     options.budget_bytes = kChunk;
     options.held_bytes = held;
-    const Result<plan::Plan> plan = make_plan(trace, options);
+    const Result<plan::Plan> plan = Planning(trace, options).plan();
     EXPECT_EQ(plan.status().code(), StatusCode::infeasible) << tensor_bytes;
     return plan.status().message();
   };
@@ -165,7 +165,7 @@ TEST(Planner, NamesNoBudgetAboveWhatTheProgramTakes) {
   int above = 0;
   for (const int small : {1, 2, 3, 5, 6, 7}) {
     for (const uint64_t chunks : {1u, 2u, 5u}) {
-      const auto made = good(make_workload(small_beside_large(small, chunks), {}));
+      const auto made = good(Planning(small_beside_large(small, chunks), {}).workload());
       const Workload& workload = made;
       const uint64_t least = least_budget(workload);
       EXPECT_LE(least, workload.peak_bytes);
@@ -204,7 +204,7 @@ TEST(Planner, ThePeakOfAStretchIsTheProgramsPeak) {
     program.launch("first", {updates(w)});
     program.launch("second", {updates(w)});
   }
-  EXPECT_EQ(good(make_workload(program.trace(), options)).peak_bytes, 10 * kChunk);
+  EXPECT_EQ(good(Planning(program.trace(), options).workload()).peak_bytes, 10 * kChunk);
 }
 
 TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
@@ -274,7 +274,7 @@ TEST(Planner, TheFirstPlanIsThereAtOnceAndTheOtherOneIsBetter) {
   testing::TraceBuilder program = many_layers(kFirstPlanOps / 2);
   PlanOptions options;
   options.budget_fraction = 0.6;
-  const Result<Workload> workload = make_workload(program.trace(), options);
+  const Result<Workload> workload = Planning(program.trace(), options).workload();
   ASSERT_TRUE(workload.ok()) << workload.status().message();
   ASSERT_GE(workload.value().graph.op_count, kFirstPlanOps);
   PlanSummary first_summary;

@@ -158,7 +158,7 @@ TEST(Engines, TheSsdTakesItsPartOfTheLink) {
   EXPECT_EQ(engines.next().node, 2u);
   EXPECT_EQ(engines.next().time, 40u);  // the SSD is as fast as ever
   Engines same = engines;
-  EXPECT_EQ(end_of(engines, 1), 110u);  // three quarters of the speed for 40, then all of it
+  EXPECT_EQ(end_of(engines, 1), 110u);  // three quarters of the speed for 40, then full speed
   EXPECT_EQ(end_of(same, 3), 100u);     // the other direction does not notice
 }
 

@@ -39,7 +39,7 @@ TaskGraph two_of_a_kind(const Machine& machine) {
   program.mark("iteration");
   PlanOptions options;
   options.machine = machine;
-  Result<Workload> made = make_workload(program.trace(), options);
+  Result<Workload> made = Planning(program.trace(), options).workload();
   EXPECT_TRUE(made.ok()) << made.status().message();
   TaskGraph graph = made.value().graph;
   for (GraphCall& entry : graph.calls) entry.call.pure = entry.call.name == "make";

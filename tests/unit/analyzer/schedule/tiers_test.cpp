@@ -15,8 +15,8 @@ constexpr uint32_t kTensors = 40;
 constexpr uint64_t kOpNs = 1'000'000;
 constexpr uint64_t kCapacity = 12;
 
-// One op makes four tensors, one uses each on the way back. In the time per tensor the SSD carries 0.6 and the host's
-// link 2 of them.
+// One op makes four tensors, one uses each on the way back. In the time per tensor the SSD carries 0.6 tensors,
+// and the host's link 2.
 TaskGraph there_and_back() {
   GraphBuilder program(1);
   std::vector<uint32_t> tensors;
@@ -56,7 +56,7 @@ TEST(Tiers, TheSsdWorksThroughout) {
   EXPECT_LE(longest, 3u);  // every other one, more or less
 }
 
-TEST(Tiers, NobodyWaitsForTheSsd) {
+TEST(Tiers, NoOpWaitsForTheSsd) {
   const TaskGraph graph = there_and_back();
   const Machine machine = machine_for(graph);
   Schedule schedule = disco_policy().schedule({graph, machine, kCapacity, true});

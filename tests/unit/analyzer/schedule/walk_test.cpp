@@ -17,7 +17,7 @@ Workload workload_of(TraceBuilder& program, Body&& body) {
     body();
   }
   program.mark("iteration");
-  return good(make_workload(program.trace(), {}));
+  return good(Planning(program.trace(), {}).workload());
 }
 
 Schedule schedule_of(const Workload& workload, uint64_t capacity, const Policy& policy = disco_policy()) {

@@ -87,7 +87,7 @@ Bare wrong_way_round() {
   return bare;
 }
 
-TEST(Dispatch, WhoeverIsReadyGoesFirst) {
+TEST(Dispatch, FirstReadyRunsFirst) {
   // The long copy comes first by priority in any case: copies end at 4 and 5 ms, kernels then run one after the other.
   EXPECT_EQ(wrong_way_round().time(Dispatch::free), 10 * kMs);
   Bare bare;

@@ -12,7 +12,7 @@ plan::Plan plan_of(const trace::Trace& trace, uint64_t chunks, PlanSummary* summ
   PlanOptions options;
   options.budget_bytes = chunks * kChunk;
   options.machine = slow_link();
-  return good(make_plan(trace, options, summary));
+  return good(Planning(trace, options).plan(summary));
 }
 
 // Six weights of one chunk, each read once by an op of `duration`; two chunks: every weight comes in every iteration.
@@ -64,7 +64,7 @@ TEST(Simulate, StrictPlansReckonWithMappingWhatIsTransferred) {
   options.machine->remap_ns_per_chunk = 2 * kMs;
   const auto predicted = [&](plan::Safety safety) {
     options.safety = safety;
-    const Result<plan::Plan> plan = make_plan(read_in_turn(1000), options);
+    const Result<plan::Plan> plan = Planning(read_in_turn(1000), options).plan();
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     return plan.ok() ? plan.value().predicted_ns : 0;
   };
@@ -117,13 +117,13 @@ TEST(Machine, AnSsdLastsAsLongAsItsMakerGrants) {
 }
 
 TEST(Bounds, SmallestBudgetNamesTheLargestWorkingSet) {
-  const auto workload = good(make_workload(train_chain(5, 2 * kChunk, 3), {}));
+  const auto workload = good(Planning(train_chain(5, 2 * kChunk, 3), {}).workload());
   EXPECT_EQ(workload.largest.chunks, 6u);
   EXPECT_EQ(workload.minimum_bytes, 6 * kChunk);
 }
 
 TEST(Bounds, WhatDoesNotFitHasToMove) {
-  const auto workload = good(make_workload(read_in_turn(1000), {}));
+  const auto workload = good(Planning(read_in_turn(1000), {}).workload());
   // Six chunks read in turn, two fit. One slot can keep a chunk for four reads, so one to two reads of six find theirs.
   const Bounds bounds = bounds_of(workload.graph, 2, slow_link());
   EXPECT_EQ(bounds.reload_bytes, 4 * kChunk);
@@ -226,7 +226,7 @@ TEST(Bounds, SmallTensorsAreReservedWhereTheyLie) {
   PlanOptions options;
   options.least_calls = 1;
   options.held_bytes = 12345;
-  const auto workload = good(make_workload(program.trace(), options));
+  const auto workload = good(Planning(program.trace(), options).workload());
   EXPECT_EQ(workload.reserved_bytes, 3 * kChunk + 12345) << "two of each fill a chunk";
 }
 

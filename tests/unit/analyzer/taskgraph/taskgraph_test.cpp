@@ -200,7 +200,7 @@ TEST(TaskGraph, TensorsOfTwoDevicesAreRefused) {
     if (made != nullptr && made->record.allocation == y) made->record.device = 1;
   }
   const CallStream stream = make_call_stream(trace);
-  const auto iteration = good(find_iteration(stream, kDefaultMark, 1));
+  const auto iteration = good(find_iteration(stream, 1));
   EXPECT_EQ(build_task_graph(stream, iteration, kChunk, {}).status().code(), StatusCode::unsupported);
 }
 

@@ -16,7 +16,7 @@ plan::Plan tight_plan() {
   PlanOptions options;
   options.budget_bytes = 4 * kChunk;
   options.policy = "disco";
-  Result<plan::Plan> plan = make_plan(train_chain(4, kChunk, 3), options);
+  Result<plan::Plan> plan = Planning(train_chain(4, kChunk, 3), options).plan();
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_TRUE(verify(plan.value()).ok());
   return std::move(plan.value());
@@ -219,7 +219,7 @@ TEST(Verify, SeesSmallTensorsThatShareBytes) {
   }
   PlanOptions options;
   options.budget_fraction = 4;
-  Result<plan::Plan> plan = make_plan(program.trace(), options);
+  Result<plan::Plan> plan = Planning(program.trace(), options).plan();
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   for (plan::Tensor& tensor : plan.value().tensors) tensor.slab_offset = 0;
   expect_refusal(plan.value(), "overlap in the slab");

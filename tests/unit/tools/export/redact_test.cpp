@@ -158,7 +158,7 @@ std::string redacted_reason(const std::string& reason, const std::string& more =
   return nlohmann::json::parse(text.substr(0, text.find('\n')))["reason"];
 }
 
-// Nobody has told which of its words are names, but what none of our messages has may be one.
+// Without a trace it is unknown which words are names; a word that none of our messages has may be one.
 TEST(Redact, ARunLogAloneKeepsOurWords) {
   const std::string text = Redactor().redact_run_log(kLog);
   expect_no_secret(text);

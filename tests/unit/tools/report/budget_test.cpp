@@ -76,7 +76,7 @@ TEST(BudgetOfRun, FullSpeedThatTakesAllIsNoPlannedBudget) {
             "The smallest planned budget within 2 % of computing alone.");
 }
 
-// Whatever else is said of it.
+// In every section of the page.
 TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
   const auto page = [](const std::string& start, const std::string& end) {
     const RunLog log =

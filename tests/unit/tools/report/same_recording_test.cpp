@@ -31,7 +31,7 @@ class SameRecording : public testing::Test {
     trace_ = program.trace();
     analyzer::PlanOptions options;
     options.budget_fraction = 1;
-    plan_ = analyzer::make_plan(trace_, options).value();
+    plan_ = analyzer::Planning(trace_, options).plan().value();
   }
   std::string refused(bool with_trace = true, bool with_plan = true) const {
     return check_same_recording(with_trace ? &trace_ : nullptr, with_plan ? &plan_ : nullptr, &log_).message();

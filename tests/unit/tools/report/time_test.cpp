@@ -9,7 +9,7 @@
 namespace reprise::report {
 namespace {
 
-// Predicted and measured are apart in the same way: kernels, waits by their cause, and what is not known are all of it.
+// Predicted and measured time have the same parts, which add up: kernels, waits by their cause, and the unknown rest.
 TEST(Time, AnIterationsTimeIsTheSumOfWhatIsNamed) {
   const Sample sample;
   const std::optional<TimeParts> measured = measured_time(sample.inputs());

@@ -43,7 +43,7 @@ Status issue_all(const Device& device, std::vector<Lane>& lanes, std::vector<Pro
   }
 }
 
-// Items per second of one lane up to `window_ns`. Of the group that the window cuts, the share that lies inside counts.
+// Items per second of one lane up to `window_ns`. A group that the window cuts counts with the share inside.
 double rate_within(const Progress& progress, double window_ns) {
   double groups = 0;
   double before = 0;

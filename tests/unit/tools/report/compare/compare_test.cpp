@@ -79,7 +79,7 @@ TEST_F(Compare, TimesThatReadAlikeAreNotSaidTwice) {
   EXPECT_TRUE(has(compare_summary(data()), "(1.72 s in both)"));
 }
 
-// Of several iterations that were measured the one that the run's page shows, and no mean of them.
+// With several measured iterations, the comparison uses the one on the run's page, not their mean.
 TEST_F(Compare, ComputingIsThatOfTheIterationOfThePage) {
   const std::optional<uint64_t> shown = measured_iteration(after_);
   ASSERT_TRUE(shown);

@@ -109,7 +109,7 @@ TEST(BudgetCurve, ComputingAloneIsOneFigureWhateverTheBudget) {
   analyzer::PlanOptions options;
   options.machine = slow_link();
   options.policy = "lru";
-  const analyzer::Workload workload = analyzer::make_workload(program.trace(), options).value();
+  const analyzer::Workload workload = analyzer::Planning(program.trace(), options).workload().value();
   const uint64_t alone = budget_curve(workload, plan::Safety::trusted, 60'000).compute_ns;
   EXPECT_GE(alone, 1'400'000u) << "the kernels";
   EXPECT_LT(alone, 1'700'000u) << "the copy beside them";

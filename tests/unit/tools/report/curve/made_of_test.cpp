@@ -18,7 +18,7 @@ constexpr int kSteps = 6;
 
 plan::Plan plan_of(const trace::Trace& trace, analyzer::PlanOptions options = {}) {
   if (options.budget_bytes == 0) options.budget_fraction = 0.75;
-  const Result<plan::Plan> plan = analyzer::make_plan(trace, options);
+  const Result<plan::Plan> plan = analyzer::Planning(trace, options).plan();
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return plan.ok() ? plan.value() : plan::Plan();
 }

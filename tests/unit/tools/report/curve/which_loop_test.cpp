@@ -73,9 +73,10 @@ TEST(WhichLoop, ThePlansLoopIsFoundWhateverCoversMore) {
         if (round == 0) launch("save" + std::to_string(round), false);
       }
       const plan::Plan plan = plan_of({signatures[1], signatures[0]});
-      const auto most = good(analyzer::make_workload(program.trace(), {}));
+      analyzer::Planning planning(program.trace(), {});
+      const auto most = good(planning.workload());
       EXPECT_FALSE(is_of_plan(most, &plan, nullptr)) << "otherwise this test shows nothing";
-      EXPECT_TRUE(is_of_plan(good(workload_of(program.trace(), {}, &plan)), &plan, nullptr)) << evaluations << rounds;
+      EXPECT_TRUE(is_of_plan(good(workload_of(planning, &plan)), &plan, nullptr)) << evaluations << rounds;
     }
   }
 }

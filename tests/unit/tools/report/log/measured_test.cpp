@@ -62,8 +62,8 @@ TEST(Measured, AnIterationThatLeftItsPlanIsNotTheMeasuredOne) {
 }
 
 // The last op is a copy, which ran beside a kernel when nothing had to move: so it does with the run's own times, where
-// the kernels take as long as recorded and the copy three times that. Of kernels beside each other all is that much
-// longer.
+// the kernels take as long as recorded and the copy three times that. Kernels that run beside each other all take that
+// much longer.
 TEST(Measured, CopiesThatRunBesideKernelsDoSoWithTheirOwnTimes) {
   Sample sample = with_walls({500, 510, 520});
   std::vector<plan::Call*> ops;
