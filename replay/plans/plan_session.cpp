@@ -54,6 +54,14 @@ void make_ready_for(const PlanIndex& index, const Shared& shared, bool* told_aud
   if (!index.repeats.empty()) identify_kernels();
 }
 
+// Where nothing is to be planned, the period that counts is that of all calls; unless it has not been seen for long.
+bool must_repeat_exactly(const Config& config, const Shared& shared, const Repetition& repetition) noexcept {
+  constexpr uint64_t kLong = 16;  // periods
+  const Detector& seen = repetition.repeating();
+  if (&seen == &repetition.detector()) return false;
+  return config.audit || (all_fits(shared) && seen.repetitions() < kLong);
+}
+
 std::string path_of_planner(const Config& config) {
   if (config.planner != nullptr && *config.planner != '\0') return config.planner;
   const std::string own = own_path();
@@ -163,6 +171,7 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
   if (repeats && phase_ == Phase::left_out && questions_.is_another(loop, follower_.calls_seen())) {
     return plan_again(sequence);
   }
+  if (repeats && must_repeat_exactly(config_, shared_, repetition)) return;
   if (repeats && config_.audit) repetition.watch(false);  // the period is known: iterations are counted from here on
   const bool may_ask = repeats && phase_ == Phase::watching && recorder_ != nullptr && config_.trace != nullptr;
   if (!may_ask) return;

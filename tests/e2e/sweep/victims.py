@@ -11,8 +11,9 @@ import subprocess
 import tempfile
 import time
 
-# By the modelled clock: what covers how much of a recording is the same on a busy machine.
-DEVICE = {"REPRISE_SIM_GRANULARITY": "64KiB", "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1", "REPRISE_SIM_MEMORY_RATE": "2GB"}
+DEVICE = {"REPRISE_SIM_GRANULARITY": "64KiB", "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1"}
+# The modelled clock: what covers how much of a recording is the same on a busy machine.
+CLOCK = {"REPRISE_SIM_MEMORY_RATE": "2GB"}
 
 
 @dataclasses.dataclass
@@ -66,7 +67,7 @@ def run(build, victim, variables, managed, limit_seconds):
     with tempfile.TemporaryDirectory(prefix="reprise-sweep-") as folder:
         log = pathlib.Path(folder, "log")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("REPRISE_")}
-        environment |= {"LD_LIBRARY_PATH": f"{build}/lib/sim", "TMPDIR": folder, **DEVICE, **variables}
+        environment |= {"LD_LIBRARY_PATH": f"{build}/lib/sim", "TMPDIR": folder, **DEVICE, **CLOCK, **variables}
         if managed:
             environment |= {"LD_PRELOAD": f"{build}/lib/reprise/libreprise.so", "REPRISE_DRIVER": f"{build}/lib/sim/libcuda.so.1",
                             "REPRISE_BUDGET": victim.budget, "REPRISE_POLICY": "lru", "REPRISE_WAIT_FOR_PLAN": "1", "REPRISE_RUN_LOG": str(log)}
