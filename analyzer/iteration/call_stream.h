@@ -57,7 +57,7 @@ inline bool contiguous(const CallStream& stream, uint32_t begin, uint32_t end) {
   return seam == stream.seams.end() || *seam >= end;
 }
 
-// Of an allocation in CallStream::live_hash, by its id.
+// What the allocation with this id contributes to CallStream::live_hash, by exclusive or.
 inline uint64_t alive_hash(uint64_t id) { return trace::hash_mix(0x452821e638d01377ull, id); }
 
 // `trace` must outlive the result. Ops that the driver refused are left out: they did nothing.

@@ -122,7 +122,7 @@ struct Ticks {
   std::vector<uint32_t> at;
 };
 
-// Of iterations in a row: the frees that correspond are as far apart as the iterations.
+// How late frees come in a row of equal iterations. Corresponding frees are one iteration's calls apart.
 class Lateness {
  public:
   Lateness(const CallStream& recorded, const CallStream& at_last_use, const Iteration& found)
@@ -155,7 +155,7 @@ class Lateness {
     return behind;
   }
 
-  // Where iterations begin: is nothing alive that has been used for the last time, in one of four?
+  // Can a plan begin? At one of four boundaries at least, every tensor that has seen its last use must be freed.
   bool may_begin() const {
     std::vector<uint32_t> begins;
     for (uint32_t call = first_; call < end_; call += count_) begins.push_back(floated_ticks_.before[call]);
@@ -206,7 +206,7 @@ class Lateness {
     return recorded_ticks_.before[recorded_.spans[span].freed] - recorded_ticks_.before[last_[span] + 1];
   }
 
-  // What comes when the next iteration has begun finds the tensor's place not taken yet, or ends the plan.
+  // The plan's free stays within its iteration. The replay accepts it later, while no other tensor needs the place.
   uint32_t ticks_to_end(uint32_t offset) const {
     return floated_ticks_.before[first_ + count_] - floated_ticks_.before[first_ + offset];
   }

@@ -134,7 +134,7 @@ class Planning {
   Result<Workload> workload();
   // In larger chunks where the options' budget is large (chunk_size.h) and the program does not go on in the trace's.
   Result<Workload> workload_in_fitting_chunks();
-  // Of this loop, which need not cover the most.
+  // The workload of this loop, even where another loop covers more of the recording.
   Result<Workload> workload_of(const LoopCalls& loop) const;
 
   // workload() and make_plan().

@@ -41,7 +41,7 @@ class Repetition {
   bool add(uint64_t word, uint64_t loose) noexcept;
   // The detector that sees what add() has just said.
   const Detector& repeating() const noexcept { return repeats_loosely_ ? loose_ : detector_; }
-  // There is a plan. One of an earlier run, which nobody knows to be of this one, is when it comes in force.
+  // Records that there is a plan. A plan kept from an earlier run counts only once it is in force.
   void plan_is_known() noexcept { has_plans_ = true; }
   bool has_plans() const noexcept { return has_plans_; }
   // A plan's iteration begins: what is mostly over on demand counts.

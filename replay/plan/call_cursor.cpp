@@ -5,9 +5,11 @@ namespace reprise::replay {
 void CallCursor::begin(const PlanIndex* plan_index, uint64_t iteration) noexcept {
   index_ = plan_index;
   passed_.clear();
+  passed_.reserve(plan_index->early_frees.size());  // each is passed at most once at a time
   early_.assign(plan_index->plan.calls.size(), 0);
   next_ = 0;
   iteration_ = iteration;
+  overdue_ = plan::kNone;
 }
 
 void CallCursor::advance() noexcept {

@@ -22,15 +22,14 @@ class CallCursor {
  public:
   void begin(const PlanIndex* plan_index, uint64_t iteration) noexcept;
 
-  // Before an op or an allocation: what is expected is no free that has come. false: one that was passed has to come
-  // first.
+  // To be called before an op or an allocation is compared: moves past frees, so that expected() is none that may come
+  // later. Returns false if a free that was passed must come first; overdue() is that free.
   bool pass_frees() noexcept;
-  // The call is not the one that is expected: the frees that were passed for it are expected again.
+  // Undoes the last pass_frees(), because the call was not the expected one.
   void go_back() noexcept;
   void consume(Match* match) noexcept;
 
-  // A free of the program, of what `is_it(tensor)` says: in its turn, behind it or before it. false: of none that may
-  // be freed now.
+  // The program frees the tensor for which `is_it` returns true. Returns false if the plan does not allow that now.
   template <typename IsIt>
   bool free(IsIt is_it, Match* match) noexcept;
 
@@ -38,7 +37,7 @@ class CallCursor {
   uint64_t iteration() const noexcept { return iteration_; }
   bool any_passed() const noexcept { return !passed_.empty(); }
   const plan::Call& expected() const noexcept { return index_->plan.calls[next_]; }
-  // The free that had to come first when pass_frees() said so; nullptr: none.
+  // nullptr where the last pass_frees() returned true.
   const plan::Call* overdue() const noexcept;
 
  private:
@@ -47,11 +46,11 @@ class CallCursor {
   bool pass_one() noexcept;
   bool is_due(const Match& passed) const noexcept;
 
-  static constexpr size_t kMostAhead = 1024;  // frees that are looked through for one that came before its turn
+  static constexpr size_t kMostAhead = 1024;  // later frees that are searched for one that comes early
 
   const PlanIndex* index_ = nullptr;
   std::vector<Match> passed_;    // frees that have not come
-  std::vector<uint64_t> early_;  // by call: behind the iteration in which it came before its turn last
+  std::vector<uint64_t> early_;  // by call: one more than the iteration in which it last came before its turn
   uint32_t next_ = 0;
   uint64_t iteration_ = 0;
   uint32_t overdue_ = plan::kNone;
@@ -65,6 +64,7 @@ class CallCursor {
 template <typename IsIt>
 bool CallCursor::free(IsIt is_it, Match* match) noexcept {
   const std::vector<plan::Call>& calls = index_->plan.calls;
+  overdue_ = plan::kNone;
   for (size_t i = 0; i < passed_.size(); ++i) {
     if (!is_it(calls[passed_[i].call].tensor)) continue;
     *match = passed_[i];

@@ -71,7 +71,7 @@ struct PlanRepeats {
 
 struct PlanIndex : PlanOrder, PlanTensors, PlanRepeats {
   plan::Plan plan;
-  bool is_guess = false;              // of an earlier run: nobody knows whether it is of this one, too
+  bool is_guess = false;              // kept from an earlier run, and not in force yet: it may not fit
   bool as_trusted = false;            // audited safety, and all ops are
   bool remaps = false;                // a tensor comes to other chunks than those of its home
   uint32_t last_call = 0;             // of the program

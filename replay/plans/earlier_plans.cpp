@@ -10,7 +10,7 @@
 namespace reprise::replay {
 namespace {
 
-// Of the plans' part of the arena, what is kept for their small tensors.
+// One part in this many of the plans' addresses is reserved for small tensors.
 constexpr uint64_t kSlabShare = 16;
 
 }  // namespace

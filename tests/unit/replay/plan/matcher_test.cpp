@@ -382,6 +382,18 @@ TEST(MatcherTest, PointersToWhatIsNotManagedAreNotCompared) {
   EXPECT_TRUE(ask(matcher, call).matched);
 }
 
+TEST(MatcherTest, AnOverdueFreeIsForgottenWhenThePlanBeginsAgain) {
+  const Iteration iteration(small_plan());
+  Matcher matcher;
+  iteration.begin(&matcher, 0);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[1]).matched);
+  ASSERT_FALSE(ask(matcher, iteration.calls()[0]).matched) << "the tensor is still there";
+  EXPECT_EQ(matcher.expected_call().kind, CallKind::free);
+  iteration.begin(&matcher, 1);
+  EXPECT_EQ(matcher.expected_call().kind, CallKind::allocate);
+}
+
 // Under a plan nothing is read back: what a table points to may be known to the plan alone.
 TEST(MatcherTest, ATablesPointeesAreThePlansOrFewer) {
   for (const auto kind : {trace::OpKind::launch, trace::OpKind::copy_device_to_device}) {
