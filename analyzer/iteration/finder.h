@@ -17,6 +17,7 @@ struct Iteration {
   bool timed = false;        // false: no times were recorded, and calls are counted
   bool marked = false;       // the program's marks said where it starts
   bool parts_move = false;   // calls work on another part of their tensors each time, as on slices of a data set
+  bool sizes_vary = false;   // tensors are of another size each time; these are the largest (varying_sizes.h)
   bool early = false;        // once more of it recorded, and it could start where clearly less is alive
 };
 

@@ -285,6 +285,11 @@ Status check_each(const Plan& plan, const Items& items, Check check) {
 
 }  // namespace
 
+bool sizes_vary(const Plan& plan) {
+  return std::any_of(plan.calls.begin(), plan.calls.end(),
+                     [](const Call& call) { return (call.flags & kCallAnySize) != 0; });
+}
+
 bool recomputes(const Plan& plan) {
   return std::any_of(plan.calls.begin(), plan.calls.end(), [](const Call& call) { return call.recompute_of != kNone; });
 }

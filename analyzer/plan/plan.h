@@ -26,6 +26,12 @@ bool read_safety(const char* name, Safety* safety);
 // its tensor, as where batches are slices of a data set. The plan treats it as an access to the whole tensor.
 inline constexpr uint32_t kAccessMoves = 8;
 
+// Beside trace::OpFlags, in plans for iterations whose sizes vary. Of all calls: a tensor may be smaller, and an op's
+// signature is its structure (preload/trace/signature.h).
+inline constexpr uint16_t kCallAnySize = 1u << 14;
+// Of a launch: nothing is known of its kernel, so another one may take its place.
+inline constexpr uint16_t kCallAnyKernel = 1u << 15;
+
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
 // allocated and freed in between.
 struct Tensor {
@@ -91,7 +97,7 @@ struct Call {
   trace::OpKind op = trace::OpKind::other;
   trace::Origin origin = trace::Origin::alloc;  // of allocate and free
   bool pure = false;                            // of op: what it writes depends on what it reads alone, bit for bit
-  uint16_t flags = 0;                           // trace::OpFlags
+  uint16_t flags = 0;                           // trace::OpFlags, kCallAnySize, kCallAnyKernel
   // Not the program's: of allocate and free, where the plan begins and ends the life of a tensor on its own; of op, a
   // recompute. What is left without inserted calls are all calls of the program, in its order.
   bool inserted = false;
@@ -199,6 +205,9 @@ struct Plan {
   std::vector<Vertex> vertices;
   std::vector<uint32_t> order;  // all vertices by dispatch priority: a topological order of the distance-0 edges
 };
+
+// Is it for iterations of other sizes, too? Then its tensors have the largest ones that they may have.
+bool sizes_vary(const Plan& plan);
 
 // Does it recompute ops?
 bool recomputes(const Plan& plan);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analyzer/bounds/bounds.h"
-#include "analyzer/iteration/floating_frees.h"
 #include "analyzer/iteration/loop_calls.h"
+#include "analyzer/loop/found_loop.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/planner/elsewhere.h"
@@ -30,8 +30,7 @@ struct PlanOptions {
   uint64_t chunk_bytes = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::optional<uint64_t> peak_bytes = std::nullopt;  // of the program; default: info key "memory.peak_bytes"
-  uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
-  uint64_t least_calls = 0;                           // of the iteration that is looked for, as find_iteration() says
+  WantedLoop wanted = {};                             // of the trace
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
   std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all
@@ -154,7 +153,7 @@ class Planning {
   const PlanOptions options_;
   const CallStream whole_;
   const uint64_t chunk_bytes_;                    // that were asked for, or the trace's
-  const std::optional<trace::Trace> part_trace_;  // with from_call: what was called since
+  const std::optional<trace::Trace> part_trace_;  // with wanted.from_call: what was called since
   const std::optional<CallStream> part_;
   std::optional<FoundLoop> loop_;
 };

@@ -25,7 +25,10 @@ Variants::Variants(const Workload& workload, uint64_t budget, const PlanOptions&
   tried_ = (options.policy == "auto" || options.policy == "reprise") && workload.graph.devices == 1;
   if (!tried_) return;
   if (options.reorder) add_reordered(workload.graph);
-  if (!options.recompute || (options.safety == plan::Safety::audited && !workload.graph.all_audited)) return;
+  // A launch that is repeated was recorded with one shape.
+  if (!options.recompute || workload.iteration.sizes_vary ||
+      (options.safety == plan::Safety::audited && !workload.graph.all_audited))
+    return;
   const Machine* const guarded = options.facts ? &workload.machine : nullptr;
   for (const std::vector<uint32_t>& calls :
        choose_recompute(workload.graph, workload.machine, chunks_that_fit(workload, budget), {}, guarded)) {

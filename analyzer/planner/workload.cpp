@@ -118,13 +118,15 @@ Planning::Planning(const trace::Trace& trace, PlanOptions options)
     : options_(std::move(options)),
       whole_(make_call_stream(trace)),
       chunk_bytes_(chunk_bytes_of(trace, options_)),
-      part_trace_(options_.from_call == 0 ? std::optional<trace::Trace>() : stretch_from(trace, options_.from_call)),
+      part_trace_(options_.wanted.from_call == 0 ? std::optional<trace::Trace>()
+                                                 : stretch_from(trace, options_.wanted.from_call)),
       part_(part_trace_ ? std::optional(make_call_stream(*part_trace_)) : std::nullopt) {}
 
 const FoundLoop& Planning::loop() {
   if (!loop_) {
-    loop_ =
-        in_any_order(calls(), [this](const CallStream& calls) { return find_iteration(calls, options_.least_calls); });
+    loop_ = find_loop_in(
+        calls(), [this](const CallStream& calls) { return find_iteration(calls, options_.wanted.least_calls); },
+        options_.wanted.sizes);
   }
   return *loop_;
 }
@@ -132,7 +134,7 @@ const FoundLoop& Planning::loop() {
 Result<Workload> Planning::workload() { return workload(loop(), chunk_bytes_); }
 
 Result<Workload> Planning::workload_of(const LoopCalls& loop) const {
-  return workload(in_any_order(calls(), [&](const CallStream& calls) { return find_loop(calls, loop); }), chunk_bytes_);
+  return workload(find_loop_in(calls(), [&](const CallStream& calls) { return find_loop(calls, loop); }), chunk_bytes_);
 }
 
 Result<Workload> Planning::workload_in_fitting_chunks() {
@@ -160,7 +162,7 @@ Result<Workload> Planning::workload(const FoundLoop& loop, uint64_t chunk_bytes)
   workload.machine = options_.machine.value_or(machine_of(trace));
   workload.iteration = loop.iteration.value();
   Result<TaskGraph> graph =
-      build_task_graph(loop.reordered ? *loop.reordered : calls(), workload.iteration, chunk_bytes, workload.machine,
+      build_task_graph(loop.calls ? *loop.calls : calls(), workload.iteration, chunk_bytes, workload.machine,
                        options_.safety, options_.facts ? &*options_.facts : nullptr);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());

@@ -211,7 +211,7 @@ class TaskGraphBuilder {
         host_known = true;
       } else {
         call.accesses.push_back(clipped(access, found->second));
-        if (part_moves(index, i)) let_move(call.accesses.back());
+        if (plan::moves(call.accesses.back()) || part_moves(index, i)) let_move(call.accesses.back());
       }
     }
     // Host memory that no record names is one resource: copies out of the device write it.
@@ -351,11 +351,27 @@ class TaskGraphBuilder {
   bool several_devices_ = false;
 };
 
+// Libraries choose kernels by size, and other sizes may come than were recorded.
+void allow_any_size(TaskGraph& graph) {
+  for (GraphCall& entry : graph.calls) {
+    plan::Call& call = entry.call;
+    call.flags |= plan::kCallAnySize;
+    const bool reads_and_writes =
+        std::all_of(call.accesses.begin(), call.accesses.end(),
+                    [](const plan::OpAccess& access) { return plan::reads(access) && plan::writes(access); });
+    if (call.op == trace::OpKind::launch && !entry.known && reads_and_writes) call.flags |= plan::kCallAnyKernel;
+  }
+}
+
 }  // namespace
 
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
                                    const Machine& machine, plan::Safety safety, const facts::Store* known) {
-  return TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety, known).build();
+  // What an audit has seen, it has seen of one shape.
+  if (iteration.sizes_vary && safety == plan::Safety::audited) known = nullptr;
+  Result<TaskGraph> graph = TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety, known).build();
+  if (graph.ok() && iteration.sizes_vary) allow_any_size(graph.value());
+  return graph;
 }
 
 }  // namespace reprise::analyzer

@@ -55,6 +55,21 @@ inline uint64_t op_signature(OpKind op, uint64_t function_hash, const uint32_t g
   return op_signature(grid_signature(op, function_hash, grid, block), shared_bytes, size, access_count);
 }
 
+// What is left of an op's signature where sizes differ from one iteration to the next: kernels may, too, for libraries
+// choose them by size. `named`: operands that the launch's parameters name.
+inline uint64_t op_structure(OpKind op, uint64_t signature, uint32_t named) noexcept {
+  switch (op) {
+    case OpKind::launch:
+      return hash_mix(0xc0ac29b7c97c50ddull, (static_cast<uint64_t>(named) << 16) | static_cast<uint64_t>(op));
+    case OpKind::graph_launch:
+    case OpKind::host_function:
+    case OpKind::other:
+      return signature;
+    default:
+      return hash_mix(0xc0ac29b7c97c50ddull, static_cast<uint64_t>(op));
+  }
+}
+
 // Signatures of calls that are not ops, so that a whole iteration is one sequence of 64-bit words.
 inline uint64_t allocate_signature(Origin origin, uint64_t size) noexcept {
   return hash_mix(hash_mix(0xa4093822299f31d0ull, static_cast<uint64_t>(origin)), size);
@@ -62,5 +77,9 @@ inline uint64_t allocate_signature(Origin origin, uint64_t size) noexcept {
 inline uint64_t free_signature(Origin origin, uint64_t size) noexcept {
   return hash_mix(hash_mix(0x082efa98ec4e6c89ull, static_cast<uint64_t>(origin)), size);
 }
+
+// Likewise of an allocation or a free.
+inline uint64_t allocate_structure(Origin origin) noexcept { return allocate_signature(origin, UINT64_MAX); }
+inline uint64_t free_structure(Origin origin) noexcept { return free_signature(origin, UINT64_MAX); }
 
 }  // namespace reprise::trace

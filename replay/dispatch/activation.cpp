@@ -303,9 +303,9 @@ void Activation::forget_freed() noexcept {
   }
 }
 
-ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
-  const plan::Tensor& wanted = plan_index_->plan.tensors[index];
-  ResidentTensor* const tensor = memory_.tensors.insert(plan_index_->addresses[index], wanted.size, wanted.chunk_count);
+ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation, uint64_t size) noexcept {
+  const uint32_t chunks = plan_index_->plan.tensors[index].chunk_count;
+  ResidentTensor* const tensor = memory_.tensors.insert(plan_index_->addresses[index], size, chunks);
   tensor->allocation = allocation;
   tensor->alias(plan_index_->aliased[index]);
   tensor->host = std::move(slots_[index]);

@@ -39,8 +39,9 @@ class Activation {
 
   // The live object of a plan tensor: persistent ones always, transient ones between allocate and release.
   ResidentTensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
-  // An instance of a transient tensor begins (it gets the plan's host slot for it) and ends.
-  ResidentTensor* allocate(uint32_t index, uint64_t allocation) noexcept;
+  // An instance of a transient tensor begins (it gets the plan's host slot for it) and ends. `size`: as the program
+  // asked, which may be less than what the place is for.
+  ResidentTensor* allocate(uint32_t index, uint64_t allocation, uint64_t size) noexcept;
   // `last`: for strict safety, the work before the free, of which any may have touched it unseen.
   void release(uint32_t index, const LaneUses& last = {}) noexcept;
   // Strict safety: before allocate(), what is mapped in the tensor's range since it lived there last is unmapped, where

@@ -254,7 +254,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
       if (cleared != CUDA_SUCCESS) plan_.failure = phrase<Cause::not_unmapped>();
       return Taken::later;
     }
-    if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
+    if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation, entry.size);
     stalls_.look_before_issue();
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);

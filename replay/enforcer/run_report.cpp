@@ -144,7 +144,7 @@ void RunReport::write_end(Session* open, Session* last) noexcept {
   const bool others = open != nullptr && open->memory().outside.others();
   Moved moved = account_.moved;
   if (open != nullptr) moved.add(open->memory());
-  const uint64_t plans = last != nullptr ? last->plans().plans_taken() : 0;  // in whatever context
+  const uint64_t plans = last != nullptr ? last->plans().why().plans_taken() : 0;  // in whatever context
   RunLogLine line(run_log::end::line);
   if (runtime().exit_code >= 0) line.add(run_log::end::exit_code, static_cast<uint64_t>(runtime().exit_code));
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())

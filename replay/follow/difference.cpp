@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "preload/base/readable.h"
+#include "replay/plan/same_call.h"
 
 namespace reprise::replay {
 namespace {
@@ -56,7 +57,8 @@ std::string of_operands(const Matcher& matcher, const Command& command) {
   }
   for (size_t i = 0; i < got.size(); ++i) {
     const std::string which = got.size() == 1 ? "" : "operand " + std::to_string(i + 1) + ": ";
-    if (!is_launch(command) && got[i]->size != bytes_of(matcher.plan(), *expected[i])) {
+    if (!is_launch(command) && !has_any_size(matcher.expected_call()) &&
+        got[i]->size != bytes_of(matcher.plan(), *expected[i])) {
       return which + instead(got[i]->size, bytes_of(matcher.plan(), *expected[i]));
     }
     if (matcher.address_of(expected[i]->tensor) != got[i]->address - got[i]->offset) return which + "another tensor";

@@ -5,6 +5,7 @@
 
 #include "preload/base/causes.h"
 #include "replay/follow/loop_counter.h"
+#include "replay/plan/same_call.h"
 
 namespace reprise::replay {
 namespace {
@@ -31,6 +32,12 @@ std::string name_of(const plan::Plan& plan, const plan::Call& call) {
   return call.tensor == plan::kNone ? what : what + words<Cause::of_size>(plan.tensors[call.tensor].size);
 }
 
+bool is_call(const plan::Call& of_plan, const CalledAs& call) noexcept {
+  const bool same =
+      has_any_size(of_plan) ? structure_of(of_plan) == call.structure : of_plan.signature == call.signature;
+  return of_plan.kind == call.kind && same;
+}
+
 std::string calls_text(uint64_t count) {
   return count == 1 ? phrase<Cause::one_call>() : words<Cause::several_calls>(count);
 }
@@ -40,17 +47,15 @@ std::string calls_text(uint64_t count) {
 KnownPlan::KnownPlan(const PlanIndex* index, uint32_t loop, uint64_t now) noexcept
     : index_(index), loop_(loop), calls_(words_of(*index).size()), ready_at_(now) {}
 
-bool KnownPlan::first_call_came(plan::CallKind kind, uint64_t signature, size_t alive) noexcept {
-  const plan::Call& first = plan().calls[0];
-  if (first.kind != kind || first.signature != signature) return false;
+bool KnownPlan::first_call_came(const CalledAs& call, size_t alive) noexcept {
+  if (!is_call(plan().calls[0], call)) return false;
   start_ = {start_.count + 1, alive, nullptr};
   return true;
 }
 
 // All persistent tensors are alive at the boundary, also where the first call is a free.
-bool KnownPlan::may_be_first(plan::CallKind kind, uint64_t signature, size_t alive) const noexcept {
-  const plan::Call& first = plan().calls[0];
-  return first.kind == kind && first.signature == signature && alive == index_->persistent_count;
+bool KnownPlan::may_be_first(const CalledAs& call, size_t alive) const noexcept {
+  return alive == index_->persistent_count && is_call(plan().calls[0], call);
 }
 
 bool KnownPlan::is_due(uint64_t now) const noexcept {

@@ -14,6 +14,13 @@
 
 namespace reprise::replay {
 
+// A call of the program as it is compared with the first one of a plan.
+struct CalledAs {
+  plan::CallKind kind = plan::CallKind::op;
+  uint64_t signature = 0;
+  uint64_t structure = 0;  // what it is whatever its sizes
+};
+
 class KnownPlan {
  public:
   // Loop `loop`, of which an iteration has `calls` calls; the plan is ready at call `now` of the program.
@@ -25,15 +32,14 @@ class KnownPlan {
   size_t calls() const noexcept { return calls_; }  // of the program, in an iteration
 
   // Is it the plan's first call? Notes that it came, with so many allocations alive.
-  bool first_call_came(plan::CallKind kind, uint64_t signature, size_t alive) noexcept;
+  bool first_call_came(const CalledAs& call, size_t alive) noexcept;
   // ... with all of the plan's persistent tensors, and nothing else?
-  bool may_be_first(plan::CallKind kind, uint64_t signature, size_t alive) const noexcept;
+  bool may_be_first(const CalledAs& call, size_t alive) const noexcept;
   void differs(const char* why) noexcept { start_.difference = why; }
 
   // Follows call `now`, which no plan or another one rules; `same(Rehearsal*)`: is it the one that is expected?
   template <typename Same>
-  void rehearse(plan::CallKind kind, uint64_t signature, const LiveAllocations& live, const Zone& arena, uint64_t now,
-                Same same) noexcept;
+  void rehearse(const CalledAs& call, const LiveAllocations& live, const Zone& arena, uint64_t now, Same same) noexcept;
   // The iteration that was over before call `now` was the plan's.
   bool was_rehearsed(uint64_t now) const noexcept { return done_.at != 0 && done_.at + 1 == now; }
   // Allocation ids that stood for its persistent tensors then, or Rehearsal::kUnknown.
@@ -98,9 +104,9 @@ class KnownPlan {
 };
 
 template <typename Same>
-void KnownPlan::rehearse(plan::CallKind kind, uint64_t signature, const LiveAllocations& live, const Zone& arena,
-                         uint64_t now, Same same) noexcept {
-  if (may_be_first(kind, signature, live.count()) && under_way_.size() < kMostRehearsals) {
+void KnownPlan::rehearse(const CalledAs& call, const LiveAllocations& live, const Zone& arena, uint64_t now,
+                         Same same) noexcept {
+  if (may_be_first(call, live.count()) && under_way_.size() < kMostRehearsals) {
     under_way_.emplace_back(index_, arena);
   }
   const auto over = [&](Rehearsal& rehearsal) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "preload/trace/signature.h"
+#include "replay/plan/same_call.h"
 
 namespace reprise::replay {
 namespace {
@@ -16,8 +17,8 @@ bool allocates(const plan::Call& call) noexcept {
 
 }  // namespace
 
-uint64_t call_word(uint64_t signature, uint64_t live_count, uint64_t live_bytes) noexcept {
-  return trace::hash_mix(trace::hash_mix(signature, live_count), live_bytes);
+LoopWord word_of(uint64_t signature, uint64_t structure, uint64_t live_count, uint64_t live_bytes) noexcept {
+  return {trace::hash_mix(trace::hash_mix(signature, live_count), live_bytes), trace::hash_mix(structure, live_count)};
 }
 
 std::vector<uint64_t> words_of(const PlanIndex& index) noexcept {
@@ -28,7 +29,8 @@ std::vector<uint64_t> words_of(const PlanIndex& index) noexcept {
   std::vector<uint64_t> words;
   for (const plan::Call& call : plan.calls) {
     if (!is_of_program(call)) continue;
-    words.push_back(call_word(call.signature, count, bytes));
+    const LoopWord of_call = word_of(call.signature, structure_of(call), count, bytes);
+    words.push_back(has_any_size(call) ? of_call.any_size : of_call.exact);
     if (call.kind == plan::CallKind::op || call.tensor >= plan.tensors.size()) continue;
     const uint64_t size = plan.tensors[call.tensor].size;
     count = allocates(call) ? count + 1 : count - 1;
@@ -39,7 +41,8 @@ std::vector<uint64_t> words_of(const PlanIndex& index) noexcept {
 
 // Where the program does something else than the loop, the last calls may be the first ones of another iteration: the
 // search of Knuth, Morris and Pratt.
-LoopCounter::LoopCounter(std::vector<uint64_t> words) noexcept : words_(std::move(words)), shorter_(words_.size(), 0) {
+LoopCounter::LoopCounter(std::vector<uint64_t> words, bool sizes_vary) noexcept
+    : words_(std::move(words)), sizes_vary_(sizes_vary), shorter_(words_.size(), 0) {
   uint32_t same = 0;
   for (uint32_t i = 1; i < words_.size(); ++i) {
     shorter_[i] = same;

@@ -11,6 +11,7 @@
 
 #include "preload/calls/command.h"
 #include "replay/follow/cast.h"
+#include "replay/follow/growth.h"
 #include "replay/follow/known_plan.h"
 #include "replay/follow/live_allocations.h"
 #include "replay/follow/repetition.h"
@@ -22,11 +23,12 @@ namespace reprise::replay {
 
 // What the follower says about one call, and what the enforcer has to do for it.
 struct FollowedCall {
-  bool activate = false;     // append an `activate` entry for `plan` and match.iteration first
-  bool planned = false;      // the call is the plan's: `match` says which
-  bool ask_planner = false;  // two equal periods were seen
-  bool holds = false;        // a plan would begin here, but from here on none does for a while
-  bool look_first = false;   // not taken: it is blind, and no plan says what it touches
+  bool activate = false;             // append an `activate` entry for `plan` and match.iteration first
+  bool planned = false;              // the call is the plan's: `match` says which
+  bool ask_planner = false;          // two equal periods were seen
+  bool holds = false;                // a plan would begin here, but from here on none does for a while
+  bool look_first = false;           // not taken: it is blind, and no plan says what it touches
+  const Growth* outgrown = nullptr;  // an iteration is over that was larger than its plan's, until the next call
   uint32_t plan = 0;
   const std::vector<CUdeviceptr>* cast = nullptr;  // its persistent tensors, in its order, until the next call
   Match match;
@@ -57,28 +59,28 @@ class PlanFollower {
   // The plan that is followed, and what it knows that a call touches beside what the call says itself.
   const Matcher& matcher() const noexcept { return matcher_; }
   // Address ranges that were in handover when the plan ended; to be taken once after each call.
-  std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(open_handovers_, {}); }
+  std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(ended_.handovers, {}); }
 
   // Calls of the program, under plans and on demand.
   uint64_t calls_seen() const noexcept { return calls_; }
   // May be asked without the lock, too.
   bool following() const noexcept { return following_.load(std::memory_order_relaxed); }
   // Have all plans since the last call of this ended behind whole iterations, with nothing in between?
-  bool take_whole() noexcept { return std::exchange(whole_, true); }
+  bool take_whole() noexcept { return std::exchange(ended_.whole, true); }
   Repetition& repetition() noexcept { return repetition_; }
   Rounds& rounds() noexcept { return rounds_; }
 
  private:
   // `same`: is the call the one that the matcher, or a rehearsal, expects? And what differs of the matcher's.
   template <typename Same>
-  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, Same same) noexcept;
+  FollowedCall step(const CalledAs& call, const char* got, bool blind, Same same) noexcept;
   template <typename Same>
-  void rehearse(plan::CallKind kind, uint64_t signature, Same same) noexcept;
+  void rehearse(const CalledAs& call, Same same) noexcept;
   template <typename Same>
-  bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
-  std::optional<uint32_t> successor(plan::CallKind kind, uint64_t signature) noexcept;
+  bool begins_here(uint32_t plan, const CalledAs& call, Same same, FollowedCall* step) noexcept;
+  std::optional<uint32_t> successor(const CalledAs& call) noexcept;
   template <typename Same>
-  void try_to_begin(plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
+  void try_to_begin(const CalledAs& call, Same same, FollowedCall* step) noexcept;
   void begin(uint32_t plan) noexcept;
   void end_plan() noexcept;
   void leave_as_dispatcher() noexcept;
@@ -91,10 +93,13 @@ class PlanFollower {
   std::vector<KnownPlan> plans_;  // by number
   Cast cast_;                     // of the plan that was looked at last
   Matcher matcher_;
-  std::vector<OpenHandover> open_handovers_;
+  struct Ended {
+    bool whole = true;  // see take_whole()
+    std::vector<OpenHandover> handovers;
+  } ended_;  // plans, since it was asked
+  Growth growth_;
   uint32_t current_ = 0;  // the one that is followed, or was last
   std::atomic<bool> following_{false};
-  bool whole_ = true;
   uint64_t divergences_seen_ = 0;
   uint64_t calls_ = 0;
   uint64_t this_call_ = 0;        // its number among these

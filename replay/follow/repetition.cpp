@@ -14,12 +14,13 @@ void Repetition::watch_for_others() noexcept {
 }
 
 uint32_t Repetition::counter_of(const PlanIndex& index) noexcept {
-  LoopCounter loop(words_of(index));
-  const auto same = std::find_if(loops_.begin(), loops_.end(),
-                                 [&](const LoopCounter& other) { return other.words() == loop.words(); });
+  LoopCounter loop(words_of(index), plan::sizes_vary(index.plan));
+  const auto same = std::find_if(loops_.begin(), loops_.end(), [&](const LoopCounter& other) {
+    return other.sizes_vary() == loop.sizes_vary() && other.words() == loop.words();
+  });
   const auto number = static_cast<uint32_t>(same - loops_.begin());
   if (same == loops_.end()) {
-    detector_.for_each_word([&](uint64_t word) { loop.add(word); });
+    if (!loop.sizes_vary()) detector_.for_each_word([&](uint64_t word) { loop.add(word); });
     loops_.push_back(std::move(loop));
   }
   tell();
@@ -31,17 +32,17 @@ CountedLoops Repetition::take() noexcept {
   return {std::move(loops_), next_iteration_};
 }
 
-bool Repetition::add(uint64_t word, uint64_t loose) noexcept {
-  for (LoopCounter& loop : loops_) loop.add(word);
+bool Repetition::add(const LoopWord& call, uint64_t structure) noexcept {
+  for (LoopCounter& loop : loops_) loop.add(call);
   if (!loops_.empty()) tell();
-  const bool repeats = detect(word);
-  repeats_loosely_ = !repeats && watching_ && !has_plans_ && loose != 0 && detect_loosely(loose);
+  const bool repeats = detect(call.exact);
+  repeats_loosely_ = !repeats && watching_ && !has_plans_ && structure != 0 && detect_loosely(structure);
   return repeats || repeats_loosely_;
 }
 
 // Asked about after 4 equal periods, 8, 16 ..., where they are most of what the program has done.
-bool Repetition::detect_loosely(uint64_t loose) noexcept {
-  loose_.add(loose);
+bool Repetition::detect_loosely(uint64_t structure) noexcept {
+  loose_.add(recent_.add(structure));
   if (loose_.repetitions() < kLooselyEqual) {
     loose_wanted_ = kLooselyEqual;
     return false;

@@ -8,6 +8,7 @@
 
 #include "replay/follow/detector.h"
 #include "replay/follow/loop_counter.h"
+#include "replay/follow/recent_calls.h"
 #include "replay/issue/shared.h"
 
 namespace reprise::replay {
@@ -36,9 +37,9 @@ class Repetition {
   CountedLoops take() noexcept;
 
   // A call that no plan rules. true: the last two periods were equal for the first time at this distance; or, where
-  // there is no plan, so many that only their frees are in another order each time (`loose`: the call's signature; 0: a
+  // there is no plan, so many that differ in sizes and in the order of frees alone (`structure`: of the call; 0: a
   // free).
-  bool add(uint64_t word, uint64_t loose) noexcept;
+  bool add(const LoopWord& call, uint64_t structure) noexcept;
   // The detector that sees what add() has just said.
   const Detector& repeating() const noexcept { return repeats_loosely_ ? loose_ : detector_; }
   // Records that there is a plan. A plan kept from an earlier run counts only once it is in force.
@@ -61,14 +62,15 @@ class Repetition {
 
  private:
   bool detect(uint64_t word) noexcept;
-  bool detect_loosely(uint64_t loose) noexcept;
+  bool detect_loosely(uint64_t structure) noexcept;
   void begin_to_count() noexcept;
   void boundary() noexcept;
   void tell() noexcept;
 
   Shared& shared_;
   Detector detector_;
-  Detector loose_{1u << 17};   // of all calls but frees, whatever is alive
+  Detector loose_{1u << 17};  // of all calls but frees, by their structure and that of the last ones before them
+  RecentCalls recent_;
   uint64_t loose_wanted_ = 0;  // so many equal periods are worth a question
   bool repeats_loosely_ = false;
   std::vector<LoopCounter> loops_;

@@ -14,6 +14,8 @@ void Matcher::begin(const PlanIndex* plan_index, const std::vector<CUdeviceptr>&
   managed_ = managed;
   addresses_.assign(plan_index->addresses.begin(), plan_index->addresses.end());
   std::copy(persistent.begin(), persistent.end(), addresses_.begin());
+  sizes_.clear();
+  for (const plan::Tensor& tensor : plan_index->plan.tensors) sizes_.push_back(tensor.size);
   cursor_.begin(plan_index, first);
 }
 
@@ -21,17 +23,28 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
   const bool may_come = cursor_.pass_frees();
   const plan::Call& call = cursor_.expected();
   const bool same =
-      may_come &&
-      is_same_call(
-          call, command, managed_,
-          [&](uint32_t tensor, const Access& access) { return address_of(tensor) == access.address - access.offset; },
-          [&](const Access& access) { return has_pointee(call, access.address - access.offset); });
+      may_come && is_same_call(
+                      call, command, managed_,
+                      [&](const plan::OpAccess& expected, const Access& access) {
+                        const bool fits = !has_any_size(call) || is_same_part(call, expected, access);
+                        return address_of(expected.tensor) == access.address - access.offset && fits;
+                      },
+                      [&](const Access& access) { return has_pointee(call, access.address - access.offset); });
   if (same) {
     cursor_.consume(match);
   } else {
     cursor_.go_back();
   }
   return same;
+}
+
+// Where sizes vary, what is copied or set is as much as in all iterations, or all of the tensor from its offset on: the
+// plan knows by it what is overwritten, and what does not overlap.
+bool Matcher::is_same_part(const plan::Call& call, const plan::OpAccess& expected,
+                           const Access& access) const noexcept {
+  if (call.op == trace::OpKind::launch || plan::moves(expected)) return true;
+  if (expected.size != 0) return access.size == expected.size;
+  return access.size == 0 || access.offset + access.size == sizes_[expected.tensor];
 }
 
 // What a table in memory points to is known from the recording; under the plan nothing is read back, so the live call
@@ -70,6 +83,7 @@ bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* addr
     return false;
   }
   *address = address_of(expected.tensor);
+  sizes_[expected.tensor] = call.size;
   if (expected.kind == CallKind::allocate_handover) std::erase(handovers_, expected.tensor);
   cursor_.consume(match);
   return true;

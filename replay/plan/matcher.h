@@ -49,15 +49,19 @@ class Matcher {
   }
   std::string expected() const;
   const plan::Plan& plan() const noexcept { return plan_index_->plan; }
+  const PlanIndex& index() const noexcept { return *plan_index_; }
+  const CallCursor& cursor() const noexcept { return cursor_; }
   CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
   bool manages(CUdeviceptr address) const noexcept { return managed_.contains(address); }
 
  private:
+  bool is_same_part(const plan::Call& call, const plan::OpAccess& expected, const Access& access) const noexcept;
   bool has_pointee(const plan::Call& call, CUdeviceptr base) const noexcept;
 
   const PlanIndex* plan_index_ = nullptr;
   Zone managed_;
   std::vector<CUdeviceptr> addresses_;  // by plan tensor
+  std::vector<uint64_t> sizes_;         // likewise, of what stands for it
   std::vector<uint32_t> handovers_;     // plan tensors in handover
   CallCursor cursor_;
 };

@@ -29,21 +29,25 @@ bool Rehearsal::is_pointee(const plan::Call& call, uint64_t allocation) noexcept
 }
 
 bool Rehearsal::op(const Command& command) noexcept {
-  if (!cursor_.pass_frees() || cursor_.iteration() == 1) return false;
+  if (!cursor_.pass_frees() || is_over()) return false;
   const plan::Call& call = cursor_.expected();
   Match match;
   const bool same = is_same_call(
       call, command, managed_,
-      [&](uint32_t tensor, const Access& access) { return stands_for(tensor, access.allocation); },
-      [&](const Access& access) { return is_pointee(call, access.allocation); });
+      [&](const plan::OpAccess& expected, const Access& access) {
+        return stands_for(expected.tensor, access.allocation);
+      },
+      [&](const Access& access) { return is_pointee(call, access.allocation); }, !sizes_.empty());
   if (same) cursor_.consume(&match);
   return same;
 }
 
 bool Rehearsal::allocate(const AllocateCall& call) noexcept {
-  if (!cursor_.pass_frees() || cursor_.iteration() == 1) return false;
+  if (!cursor_.pass_frees() || is_over()) return false;
   const plan::Call& expected = cursor_.expected();
-  if (!is_same_allocation(plan_index_->plan, expected, call)) return false;
+  const bool any_size = !sizes_.empty();
+  if (any_size ? !is_allocation(expected, call) : !is_same_allocation(plan_index_->plan, expected, call)) return false;
+  if (any_size) sizes_[expected.tensor] = call.size;
   allocations_[expected.tensor] = call.allocation;
   Match match;
   cursor_.consume(&match);
@@ -52,9 +56,12 @@ bool Rehearsal::allocate(const AllocateCall& call) noexcept {
 
 bool Rehearsal::free(const FreeCall& call) noexcept {
   Match match;
+  // Sizes vary in all calls of a plan or in none.
+  const plan::Plan& plan = plan_index_->plan;
+  const bool any_size = !sizes_.empty() || has_any_size(plan.calls[0]);
   return cursor_.free(
       [&](uint32_t tensor) {
-        return plan_index_->plan.tensors[tensor].size == call.size && stands_for(tensor, call.allocation);
+        return (any_size || plan.tensors[tensor].size == call.size) && stands_for(tensor, call.allocation);
       },
       &match);
 }

@@ -3,6 +3,7 @@
 // have got them back in another order. Caller: the plan follower, for each call that the plan does not rule.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "preload/calls/command.h"
@@ -17,6 +18,15 @@ class Rehearsal {
       : plan_index_(plan_index), managed_(managed), allocations_(plan_index->plan.tensors.size(), kUnknown) {
     cursor_.begin(plan_index, 0);
   }
+  // Sizes do not count. Goes on where the matcher is, whose plan the program leaves; `allocations`: by tensor of the
+  // plan, what stands for it now, or kUnknown.
+  Rehearsal(const PlanIndex* plan_index, Zone managed, const CallCursor& at, std::vector<uint64_t> allocations) noexcept
+      : plan_index_(plan_index),
+        managed_(managed),
+        allocations_(std::move(allocations)),
+        cursor_(at),
+        end_(at.iteration() + 1),
+        sizes_(plan_index->plan.tensors.size(), 0) {}
 
   // Is it the expected call? Then the next one is expected from here on; else the rehearsal is over.
   bool op(const Command& command) noexcept;
@@ -24,11 +34,15 @@ class Rehearsal {
   bool free(const FreeCall& call) noexcept;
 
   // That was the last call of the iteration.
-  bool finished() const noexcept { return cursor_.iteration() == 1 && !cursor_.any_passed(); }
+  bool finished() const noexcept { return is_over() && !cursor_.any_passed(); }
+  // ... but for frees that may come later.
+  bool is_over() const noexcept { return cursor_.iteration() == end_; }
   // By tensor of the plan: the allocation that stands for it where the next iteration begins. kUnknown: no call named
   // it.
   static constexpr uint64_t kUnknown = 0;  // allocations count from 1
   const std::vector<uint64_t>& allocations() const noexcept { return allocations_; }
+  // Where sizes do not count: those that were allocated, by tensor; else 0.
+  const std::vector<uint64_t>& sizes() const noexcept { return sizes_; }
 
  private:
   bool stands_for(uint32_t tensor, uint64_t allocation) noexcept;
@@ -38,6 +52,8 @@ class Rehearsal {
   Zone managed_;
   std::vector<uint64_t> allocations_;
   CallCursor cursor_;
+  uint64_t end_ = 1;             // iteration that the next one is
+  std::vector<uint64_t> sizes_;  // empty: sizes count
 };
 
 }  // namespace reprise::replay

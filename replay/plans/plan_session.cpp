@@ -68,6 +68,28 @@ std::string path_of_planner(const Config& config) {
   return own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
 }
 
+// `number`: of the plan that is to be kept in a file; 0: the first one.
+PlanRequest new_request(const Config& config, Shared& shared, uint32_t number) {
+  PlanRequest request;
+  request.planner = path_of_planner(config);
+  request.trace = config.trace;
+  if (config.keep) {
+    request.plan = config.trace;
+    if (number != 0) request.plan.append(".").append(std::to_string(number));
+    request.plan.append(".plan");
+  }
+  request.policy = config.policy;
+  // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
+  if (!shared.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config.facts);
+  const uint64_t budget = request.budget_bytes = budget_now(shared);
+  if (const uint64_t room = shared.counters.room_bytes.load(); room < budget) {
+    request.budget_bytes = std::min(budget, room + shared.counters.outside_bytes.load());
+    shared.account.room.tell_of_less_than(budget, shared.run_log);
+  }
+  request.limit_seconds = config.plan_limit;
+  return request;
+}
+
 }  // namespace
 
 PlanSession::PlanSession(const Config& config, Recorder* recorder, Shared* shared, PlanSession* before) noexcept
@@ -82,7 +104,6 @@ PlanSession::PlanSession(const Config& config, Recorder* recorder, Shared* share
       is_first_(before == nullptr) {
   if (is_first_) return;
   told_audited_ = before->told_audited_;
-  plans_taken_ = before->plans_taken_;
   recording_.allow(false);
   if (config.plan == nullptr) phase_ = Phase::stopped;
 }
@@ -115,13 +136,18 @@ void PlanSession::after_step(const FollowedCall& step, uint64_t sequence) noexce
   recording_.follow(&follower_, sequence);
   if (earlier_.follow(step)) {
     make_ready_for(follower_.known(step.plan).index(), shared_, &told_audited_);
-    ++plans_taken_;
     why_.plan_taken();
     recording_.begin_anew_when_resumed();  // what the program does besides counts from when this plan has ended
   }
   if (step.holds) {
     say<Cause::loop_recorded_whole>();
     recording_.begin_stretch(&follower_, sequence, 0);
+  }
+  const bool may_ask = phase_ == Phase::watching && planner_.state() == PlanState::none && recorder_ != nullptr &&
+                       config_.trace != nullptr;
+  if (step.outgrown != nullptr && may_ask &&
+      questions_.may_ask(step.outgrown->index().plan.iteration_hash, follower_.calls_seen())) {
+    ask(step.outgrown);
   }
   look_at_planner(step.ask_planner, sequence);
 }
@@ -184,10 +210,8 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
     return;
   }
   if (!questions_.may_ask(loop, follower_.calls_seen())) return;
-  ask();
-  if (!config_.wait_for_plan) return;
-  planner_.wait();
-  look_at_planner(false, sequence);
+  ask(nullptr);
+  if (config_.wait_for_plan) look_at_planner(false, sequence);
 }
 
 void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
@@ -330,43 +354,35 @@ void PlanSession::grown() noexcept {
   follower_.repetition().detector().restart(0);
 }
 
-void PlanSession::ask() noexcept {
-  PlanRequest request;
-  request.planner = path_of_planner(config_);
-  request.trace = config_.trace;
-  if (config_.keep) {
-    request.plan = config_.trace;
-    if (has_plans()) request.plan.append(".").append(std::to_string(plan_count_ + 1));
-    request.plan.append(".plan");
-  }
-  request.policy = config_.policy;
-  // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
-  if (!shared_.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config_.facts);
-  const uint64_t outside = shared_.counters.outside_bytes.load();
-  request.budget_bytes = asked_.budget = budget_now(shared_);
-  if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
-    request.budget_bytes = std::min(request.budget_bytes, room + outside);
-    shared_.account.room.tell_of_less_than(asked_.budget, shared_.run_log);
-  }
-  asked_.with_room = request.budget_bytes;
-  Detector& detector = follower_.repetition().detector();
-  asked_.loosely = &follower_.repetition().repeating() != &detector;
-  if (!asked_.loosely) detector.asked();
-  request.from_call = recording_.from_call();
-  // During a hold shorter loops have plans.
-  request.least_calls = follower_.rounds().holding() ? detector.period() - detector.period() / 8 : 0;
-  request.least_share = questions_.least_share(has_plans(), follower_.calls_seen());
-  request.best_start = questions_.best_start(has_plans());
-  request.first = !config_.wait_for_plan;
+// `outgrown`: a plan was left for sizes that are not its own, and one is wanted that holds them all.
+void PlanSession::ask(const Growth* outgrown) noexcept {
+  PlanRequest request = new_request(config_, shared_, has_plans() ? plan_count_ + 1 : 0);
   request.kept = earlier_.store();
-  request.limit_seconds = config_.plan_limit;
+  Detector& detector = follower_.repetition().detector();
+  asked_.loosely = outgrown != nullptr || &follower_.repetition().repeating() != &detector;
+  if (!asked_.loosely) detector.asked();
+  asked_.instead_of.reset();
+  if (outgrown != nullptr) {
+    request.sizes = outgrown->sizes_by_allocation();
+    if (!plan::sizes_vary(outgrown->index().plan)) asked_.instead_of = outgrown->plan();
+  } else {
+    request.from_call = recording_.from_call();
+    // During a hold shorter loops have plans.
+    request.least_calls = follower_.rounds().holding() ? detector.period() - detector.period() / 8 : 0;
+    request.least_share = questions_.least_share(has_plans(), follower_.calls_seen());
+    request.best_start = questions_.best_start(has_plans());
+    request.first = !config_.wait_for_plan;
+  }
+  asked_.budget = budget_now(shared_);
+  asked_.with_room = request.budget_bytes;
   asked_.plan.reset();
   asked_.plan_path = request.plan;
-  recorder_->info("memory.held_bytes", outside);
+  recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load());
   recorder_->info("memory.peak_bytes", shared_.account.peak_of_program());
   collect_activity(recorder_, shared_.common);
   asked_.at_ns = RunLogWriter::now_ns();
   planner_.ask(request, recorder_, next_place(shared_, plan_count_));
+  if (config_.wait_for_plan) planner_.wait();
 }
 
 void PlanSession::take_plan(uint64_t sequence) noexcept {
@@ -381,7 +397,7 @@ void PlanSession::take_plan(uint64_t sequence) noexcept {
     return no_plan_of_it();
   }
   write_plan(shared_.run_log, *index,
-             {plan_count_, asked_.plan_path, recording_ns, planner_ns, is_better ? asked_.plan : std::nullopt});
+             {plan_count_, asked_.plan_path, recording_ns, planner_ns, is_better ? asked_.plan : asked_.instead_of});
   make_ready_for(*index, shared_, &told_audited_);
   if (is_better) {
     shared_.plans[plan_count_++].store(index, std::memory_order_release);
@@ -389,11 +405,10 @@ void PlanSession::take_plan(uint64_t sequence) noexcept {
   }
   asked_.plan = plan_count_;
   shared_.plans[plan_count_++].store(index, std::memory_order_release);
-  ++plans_taken_;
   questions_.answered_plan();
   why_.plan_taken();
   shared_.counters.least_budget_bytes.store(0);
-  follower_.use(index);
+  follower_.use(index, asked_.instead_of);
   if (config_.plan != nullptr || plan_count_ + 1 >= kMostPlans) return stop(false);
   // What the program does besides counts from when this plan has ended; should it never begin, from now on.
   recording_.begin_stretch(&follower_, sequence, 2 * index->plan.calls.size());

@@ -50,7 +50,6 @@ class PlanSession {
   // At the end of the run, or of the first context: what has not been said where it was decided.
   void say_why_unplanned() noexcept;
   const WhyUnplanned& why() const noexcept { return why_; }
-  uint64_t plans_taken() const noexcept { return plans_taken_; }  // in all contexts
 
  private:
   enum class Phase : uint8_t { watching, fits, left_out, stopped };
@@ -59,7 +58,7 @@ class PlanSession {
   void load_given(uint64_t fixed_budget) noexcept;
   void look_at_planner(bool repeats, uint64_t sequence) noexcept;
   void take_answer(PlanState state, uint64_t sequence) noexcept;
-  void ask() noexcept;
+  void ask(const Growth* outgrown) noexcept;
   void take_plan(uint64_t sequence) noexcept;
   void no_plan_of_it() noexcept;
   void plan_impossible() noexcept;
@@ -84,16 +83,16 @@ class PlanSession {
   const bool is_first_;
   bool told_audited_ = false;
   uint32_t plan_count_ = 0;  // in this context
-  uint64_t plans_taken_ = 0;
   struct Asked {
     uint64_t budget = 0;  // bytes, and as much of it as the device had room for
     uint64_t with_room = 0;
     uint64_t wanted = 0;  // that a plan takes, when the budget had less; else 0
     uint64_t at_ns = 0;
     std::string plan_path;
-    std::optional<uint32_t> plan;  // that it has led to
-    bool loosely = false;          // what repeats, but for the order of frees
-  } asked_;                        // the planner, last
+    std::optional<uint32_t> plan;        // that it has led to
+    bool loosely = false;                // what repeats, but for the order of frees and sizes
+    std::optional<uint32_t> instead_of;  // the plan that was left for other sizes
+  } asked_;                              // the planner, last
 };
 
 }  // namespace reprise::replay

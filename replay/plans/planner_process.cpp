@@ -152,8 +152,8 @@ Result<plan::Plan> read_unnamed(const std::string& path) {
   return Status{plan.status().code(), message};
 }
 
-// What the planner writes for us: a file of that name, or, without a name, memory that it finds below /proc while this
-// process lives. So nothing is left of a program that ends while it is planned.
+// What the planner writes for us, or reads: a file of that name, or, without a name, memory that it finds below /proc
+// while this process lives. So nothing is left of a program that ends while it is planned.
 class AnswerFile {
  public:
   explicit AnswerFile(const std::string& name) : path_(name) {
@@ -178,7 +178,7 @@ class AnswerFile {
 };
 
 std::vector<std::string> words_for(const PlanRequest& request, plan::Safety safety, const AnswerFile& plan,
-                                   const AnswerFile& status) {
+                                   const AnswerFile& status, const AnswerFile& sizes) {
   std::vector<std::string> words = {request.planner,
                                     "plan",
                                     request.trace,
@@ -200,6 +200,11 @@ std::vector<std::string> words_for(const PlanRequest& request, plan::Safety safe
                                     "--status",
                                     status.path()};
   if (request.best_start) words.emplace_back("--best-start");
+  if (!request.sizes.empty()) {
+    std::ofstream file(sizes.path());
+    for (const auto& [allocation, size] : request.sizes) file << allocation << ' ' << size << '\n';
+    words.insert(words.end(), {"--sizes", sizes.path()});
+  }
   // The variable that names the folder is hidden from the child.
   if (request.facts.empty()) {
     words.emplace_back("--no-facts");
@@ -277,10 +282,11 @@ void search_on(const PlanRequest& request, uint64_t until, const PlanPlace& plac
                PlannerAnswer* to) noexcept {
   const AnswerFile plan_file(request.plan);
   const AnswerFile status_file{std::string()};
+  const AnswerFile sizes_file{std::string()};
   Result<plan::Plan> plan = Status{StatusCode::internal, ""};
   const uint64_t started_ns = RunLogWriter::now_ns();
   if (!plan_file.path().empty() && !status_file.path().empty()) {
-    std::vector<std::string> arguments = words_for(request, safety, plan_file, status_file);
+    std::vector<std::string> arguments = words_for(request, safety, plan_file, status_file, sizes_file);
     arguments.insert(arguments.end(), {"--until", std::to_string(until), "--nice"});
     const int status = run_unseen(arguments, request.limit_seconds);
     if (status == 0) plan = read_unnamed(plan_file.path());
@@ -318,12 +324,13 @@ void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place,
   }
   const AnswerFile plan_file(request.plan);
   const AnswerFile status_file{std::string()};
+  const AnswerFile sizes_file{std::string()};
   if (plan_file.path().empty() || status_file.path().empty()) {
     to->message = words<Cause::no_memory_for_plan>((plan_file.path().empty() ? plan_file : status_file).why());
     conclude(to, PlanState::impossible);
     return;
   }
-  std::vector<std::string> arguments = words_for(request, safety, plan_file, status_file);
+  std::vector<std::string> arguments = words_for(request, safety, plan_file, status_file, sizes_file);
   if (request.first) arguments.emplace_back("--first");
   const uint64_t started_ns = RunLogWriter::now_ns();
   const int status = run_unseen(arguments, request.limit_seconds);

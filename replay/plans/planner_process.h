@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "preload/record/recorder.h"
@@ -20,11 +21,12 @@ struct PlanRequest {
   std::string policy;
   std::string facts;  // the folder with what is known of kernels; empty: nothing is
   uint64_t budget_bytes = 0;
-  uint64_t from_call = 0;    // of the trace, only what was called from this sequence number on
-  uint64_t least_calls = 0;  // of the iteration
-  uint32_t least_share = 0;  // of the recorded device time that it has to cover, in %
-  bool best_start = false;   // it has to begin where least is alive
-  bool first = false;        // where planning takes a while, there is a first answer at once, and a better one later
+  uint64_t from_call = 0;                            // of the trace, only what was called from this sequence number on
+  uint64_t least_calls = 0;                          // of the iteration
+  std::vector<std::pair<uint64_t, uint64_t>> sizes;  // of an iteration whose sizes vary: by allocation, bytes at least
+  uint32_t least_share = 0;                          // of the recorded device time that it has to cover, in %
+  bool best_start = false;                           // it has to begin where least is alive
+  bool first = false;  // where planning takes a while, there is a first answer at once, and a better one later
   std::shared_ptr<KeptPlans> kept;  // what is made is kept for the next run; nullptr: it is not
   uint32_t limit_seconds = 0;       // a planner that takes longer is killed
 };

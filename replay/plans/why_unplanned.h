@@ -26,7 +26,11 @@ class WhyUnplanned {
   // budget is too small for it.
   void too_little(const Word& cause, const std::string& reason, uint64_t least_bytes) noexcept;
   void forget() noexcept;
-  void plan_taken() noexcept { said_.too_little.clear(); }
+  void plan_taken() noexcept {
+    ++said_.plans_taken;
+    said_.too_little.clear();
+  }
+  uint64_t plans_taken() const noexcept { return said_.plans_taken; }  // in all contexts
 
   // At the end of a context: why each of the plans ruled nothing. `given`: the only one is the user's.
   void end(const PlanFollower& follower, uint32_t plans, bool given) noexcept;
@@ -51,6 +55,7 @@ class WhyUnplanned {
     uint64_t not_yet_after = 0;  // iterations on demand that were over then
     std::string given_idle;      // the plan that the user gave ruled no iteration
     std::string how_room;        // ... which it lacked, but was of this program
+    uint64_t plans_taken = 0;
   } said_;
 };
 

@@ -142,8 +142,10 @@ CUresult Session::allocate(const AllocateCall& call, CUstream stream, CUdevicept
   entry->stream_ordered = call.origin == trace::Origin::async || call.origin == trace::Origin::pool;
   entry->command.stream = stream;
   if (step.planned) {
+    const plan::Plan& plan = plans_.follower().matcher().plan();
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
+    entry->chunk_count = plan.tensors[plan.calls[step.match.call].tensor].chunk_count;  // of the place that it takes
   }
   observe_allocated(*address, call.size, call.sequence);
   plans_.allocated(call, *address);

@@ -95,7 +95,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, OneIdentity,
                          testing::Values(Phases{"half", 6, 2, 17}, Phases{"turns", 40, 1, 10},
                                          Phases{"rotate", 40, 1, 34}, Phases{"fresh", 24, 1, 18},
                                          Phases{"random", 24, 1, 18}, Phases{"slices", 36, 1, 20},
-                                         Phases{"moved", 40, 1, 26}, Phases{"collected", 60, 1, 40}));
+                                         Phases{"moved", 40, 1, 26}, Phases{"collected", 60, 1, 40},
+                                         Phases{"lengths", 40, 3, 30}, Phases{"varied", 40, 1, 36},
+                                         Phases{"rising", 60, 12, 34}));
 
 TEST(SeveralPlansTest, PartsBecomeAWhole) {
   // Micro-steps and updates have plans; then the step, of all of them, has one, and it is the last.

@@ -72,7 +72,7 @@ Workload any_workload() {
   PlanOptions options;
   options.machine = any_machine();
   options.ssd = true;
-  options.least_calls = 1;  // whatever repeats, and how little of the times that are drawn it has
+  options.wanted.least_calls = 1;  // whatever repeats, and how little of the times that are drawn it has
   const Result<Workload> workload = Planning(random_program(any_shape()), options).workload();
   if (!workload.ok()) RC_FAIL(workload.status().message());
   return *rc::gen::arbitrary<bool>() ? workload_with_facts(workload.value()) : workload.value();

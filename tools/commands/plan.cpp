@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,6 +48,7 @@ struct PlanArguments {
   struct Asked {
     uint64_t from = 0;
     std::optional<uint64_t> until;
+    std::string sizes;
     uint64_t calls = 0;
     std::optional<double> share;
     bool best_start = false;
@@ -128,15 +130,29 @@ class PlanCommand {
     const CutShort cut = cut_short(arguments_.trace, trace.value());
     if (cut.unreadable) return {trace.value().tail.code(), cut.line + "; record again"};
     if (arguments_.asked.until) trace = analyzer::stretch_until(std::move(trace.value()), *arguments_.asked.until);
-    options.from_call = arguments_.asked.from;
-    options.least_calls = arguments_.asked.calls;
+    options.wanted.from_call = arguments_.asked.from;
+    if (Status read = read_sizes(options); !read.ok()) return read;
+    options.wanted.least_calls = arguments_.asked.calls;
     if (arguments_.asked.share && arguments_.asked.calls == 0)
-      options.least_calls = 1;  // who says how much it has to be knows it
+      options.wanted.least_calls = 1;  // who says how much it has to be knows it
     // With --status it is the preloaded library that asks, while the program goes on.
     if (arguments_.status.empty()) cut_ = cut;
     Status made = plan_trace(trace.value(), options, output);
     if (made.ok() && !arguments_.quiet) finish_cut_short(cut_);
     return made;
+  }
+
+  Status read_sizes(analyzer::PlanOptions& options) const {
+    const std::string& path = arguments_.asked.sizes;
+    if (path.empty()) return {};
+    std::ifstream file(path);
+    uint64_t allocation = 0;
+    uint64_t size = 0;
+    while (file >> allocation >> size) options.wanted.sizes[allocation] = size;
+    if (file.eof() && !options.wanted.sizes.empty()) return {};
+    return {
+        StatusCode::invalid_argument,
+        fmt::format("--sizes {}: cannot be read as an allocation's number and its size in bytes on each line", path)};
   }
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
@@ -374,6 +390,9 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
                  "The plan to write (default: beside the trace, a.plan or a-2.plan and so on where there is one)");
   app.add_option("--from", arguments->asked.from, "Only of what was called from this call number on");
   app.add_option("--until", arguments->asked.until, "Only of what was called before this call number");
+  app.add_option("--sizes", arguments->asked.sizes,
+                 "An iteration whose sizes vary, and how large its tensors have to be at least: a file with the "
+                 "number of an allocation in the trace and bytes on each line");
   app.add_option("--calls", arguments->asked.calls,
                  "Only iterations of at least this many calls, however little they cover");
   app.add_option(

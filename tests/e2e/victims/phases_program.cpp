@@ -22,6 +22,9 @@
 //     slices     steps on slices of a data set that stays on the device
 //     moved      every eight steps all tensors go to the host and come back in another order
 //     sizes      twelve steps of a size, then twelve of the next smaller one
+//     lengths    steps of one of five sizes, in any order
+//     varied     steps of any size, mostly small ones
+//     rising     ... of which the largest so far is larger every few steps
 //     collected  steps whose frees another thread makes, some launches later and in another order each time
 //
 // phases_program CUBIN KIND ROUNDS
@@ -85,6 +88,10 @@ class Program {
       if (kind == "moved" && round % 8 == 7) move();
       if (kind == "moved") step(kBatch);
       if (kind == "collected") step_and_collect();
+      if (kind == "lengths") step((8 + static_cast<size_t>(random() % 5) * 3) * 16 * kKib);
+      if (kind == "varied")
+        step((4 + static_cast<size_t>(random() % 17) * static_cast<size_t>(random() % 17) / 16) * 16 * kKib);
+      if (kind == "rising") step((4 + static_cast<size_t>(round / 5 + random() % 3)) * 16 * kKib);
       if (kind == "sizes") step(kBatch - static_cast<size_t>(round / 12) * 16 * kKib);
     }
     collect(0);

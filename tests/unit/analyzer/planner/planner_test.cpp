@@ -39,7 +39,7 @@ TEST(Planner, OneCallOrNextToNothingIsNoIteration) {
   EXPECT_EQ(why({"a", "b"}, 100, 0), "2 calls");
   EXPECT_EQ(why({"a", "b"}, 40, 50'000), "2 calls") << "3.8 % of the time";
   PlanOptions any;
-  any.least_calls = 1;
+  any.wanted.least_calls = 1;
   EXPECT_EQ(why({"a"}, 3, 1'000'000, any), "1 calls");
 }
 
@@ -199,7 +199,7 @@ TEST(Planner, ThePeakOfAStretchIsTheProgramsPeak) {
   const uint64_t w = program.allocate(kChunk);
   program.free(program.allocate(9 * kChunk));
   PlanOptions options;
-  options.from_call = program.next_sequence();
+  options.wanted.from_call = program.next_sequence();
   for (int step = 0; step < 3; ++step) {
     program.launch("first", {updates(w)});
     program.launch("second", {updates(w)});

@@ -224,7 +224,7 @@ TEST(Bounds, SmallTensorsAreReservedWhereTheyLie) {
   for (const uint64_t other : others) program.free(other);
   for (int step = 0; step < 3; ++step) program.launch("x", {updates(weights[0])});
   PlanOptions options;
-  options.least_calls = 1;
+  options.wanted.least_calls = 1;
   options.held_bytes = 12345;
   const auto workload = good(Planning(program.trace(), options).workload());
   EXPECT_EQ(workload.reserved_bytes, 3 * kChunk + 12345) << "two of each fill a chunk";

@@ -217,6 +217,66 @@ TEST(MatcherPropertyTest, AcceptsTheIterationAndRejectsEveryOtherCall) {
   }));
 }
 
+// As of a plan for iterations whose sizes vary. `one_kernel`: something is known of the launches' kernels.
+plan::Plan with_any_size(plan::Plan plan, bool one_kernel) {
+  for (plan::Call& call : plan.calls) {
+    call.flags |= plan::kCallAnySize;
+    if (call.kind != CallKind::op) continue;
+    if (!one_kernel && call.op == trace::OpKind::launch) call.flags |= plan::kCallAnyKernel;
+    uint32_t named = 0;
+    for (plan::OpAccess& access : call.accesses) {
+      access.size = access.offset = 0;
+      if (access.parameter_offset != trace::kNoParameter) ++named;
+    }
+    call.signature = trace::op_structure(call.op, call.signature, named);
+  }
+  return plan;
+}
+
+TEST(MatcherPropertyTest, WhereSizesVaryASmallerTensorTakesThePlace) {
+  EXPECT_TRUE(rc::check("any size up to the plan's", [] {
+    const bool one_kernel = testing::uniform(0, 2) == 0;
+    const Iteration iteration(with_any_size(testing::RandomPlan(kChunk).take(), one_kernel));
+    RC_ASSERT(iteration.ok());
+    const plan::Plan& plan = iteration.index().plan;
+    Matcher matcher;
+    iteration.begin(&matcher, 0);
+    for (uint64_t round = 0; round < 3; ++round) {
+      std::map<uint32_t, uint64_t> sizes;
+      for (uint32_t i = 0; i < plan.calls.size(); ++i) {
+        const plan::Call& call = plan.calls[i];
+        Live live = iteration.calls()[i];
+        if (call.kind == CallKind::allocate) {
+          Live larger = live;
+          ++larger.allocate.size;
+          RC_ASSERT(!ask(matcher, larger).matched);
+          live.allocate.size = sizes[call.tensor] = testing::uniform<uint64_t>(1, live.allocate.size + 1);
+        }
+        if (call.kind == CallKind::op) {
+          live.command.signature = testing::uniform<uint64_t>(0, 1000);
+          live.command.name = call.name.c_str();
+          Live other = live;
+          other.command.name = "another kernel";
+          const bool launch = call.op == trace::OpKind::launch;
+          if (launch && one_kernel) RC_ASSERT(!ask(matcher, other).matched);
+          if (launch && !one_kernel) live.command.name = other.command.name;
+          for (size_t k = 0; !launch && k < live.accesses.size(); ++k) {
+            const uint32_t tensor = call.accesses[k].tensor;
+            const uint64_t size = sizes.count(tensor) != 0 ? sizes[tensor] : plan.tensors[tensor].size;
+            Live part = live;
+            part.accesses[k].size = size + 1;
+            RC_ASSERT(!ask(matcher, part).matched);
+            live.accesses[k].size = size;
+          }
+        }
+        const Answer answer = ask(matcher, live);
+        RC_ASSERT(answer.matched);
+        RC_ASSERT(answer.match.call == i);
+      }
+    }
+  }));
+}
+
 // What free_windows() says, from the plan's text alone: between two iterations at `at` and at `at` + 1 calls.
 class Needs {
  public:

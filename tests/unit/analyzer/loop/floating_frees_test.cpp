@@ -1,5 +1,5 @@
 // Programs that differ from iteration to iteration in where their frees stand are planned as one that frees in order.
-#include "analyzer/iteration/floating_frees.h"
+#include "analyzer/loop/floating_frees.h"
 
 #include <map>
 #include <random>

@@ -1,12 +1,11 @@
 // Recordings of programs that free in another order each time: a garbage collector, another thread, the order of a set.
 // Iterations are equal where each free stands right behind the last use of its tensor; a plan is made of one in which
-// each stands where it came latest. Caller: Planning.
+// each stands where it came latest. Caller:
+// find_loop_in().
 #pragma once
-#include <functional>
 #include <optional>
 
-#include "analyzer/iteration/call_stream.h"
-#include "analyzer/iteration/finder.h"
+#include "analyzer/loop/found_loop.h"
 
 namespace reprise::analyzer {
 
@@ -23,12 +22,7 @@ CallStream frees_at_last_use(const CallStream& recorded);
 std::optional<CallStream> frees_as_late(const CallStream& recorded, const CallStream& at_last_use,
                                         const Iteration& found);
 
-struct FoundLoop {
-  Result<Iteration> iteration;
-  std::optional<CallStream> reordered = {};  // the calls that it is found in, if not those that were recorded
-};
-
 // What `find` finds in the calls as recorded, or, where that is less than half of the recording, in another order.
-FoundLoop in_any_order(const CallStream& recorded, const std::function<Result<Iteration>(const CallStream&)>& find);
+FoundLoop in_any_order(const CallStream& recorded, const FindIteration& find);
 
 }  // namespace reprise::analyzer

@@ -1,4 +1,4 @@
-#include "analyzer/iteration/floating_frees.h"
+#include "analyzer/loop/floating_frees.h"
 
 #include <algorithm>
 #include <tuple>
@@ -12,8 +12,7 @@ bool is_free(const CallStream& stream, uint32_t call) {
   return span != kNone && stream.spans[span].allocated != call;
 }
 
-constexpr double kMostOfIt = 0.5;  // of the recording
-constexpr size_t kUsual = 95;      // % of the frees come no later
+constexpr size_t kUsual = 95;  // % of the frees come no later
 
 // By span: the call behind which its free is to stand; kNone: it stays.
 using Anchors = std::vector<uint32_t>;
@@ -241,16 +240,14 @@ std::optional<CallStream> frees_as_late(const CallStream& recorded, const CallSt
   return Arrangement(at_last_use, lateness.run()).run();
 }
 
-FoundLoop in_any_order(const CallStream& recorded, const std::function<Result<Iteration>(const CallStream&)>& find) {
+FoundLoop in_any_order(const CallStream& recorded, const FindIteration& find) {
   FoundLoop as_recorded{find(recorded)};
-  const double before = as_recorded.iteration.ok() ? as_recorded.iteration.value().coverage : 0;
-  if (before >= kMostOfIt) return as_recorded;
+  if (as_recorded.is_most()) return as_recorded;
   const CallStream floated = frees_at_last_use(recorded);
-  Result<Iteration> equal = find(floated);
-  if (!equal.ok() || equal.value().coverage < kMostOfIt) return as_recorded;
-  std::optional<CallStream> late = frees_as_late(recorded, floated, equal.value());
-  if (!late) return as_recorded;
-  return {std::move(equal), std::move(late)};
+  FoundLoop equal{find(floated)};
+  if (!equal.is_most()) return as_recorded;
+  equal.calls = frees_as_late(recorded, floated, equal.iteration.value());
+  return equal.calls ? std::move(equal) : std::move(as_recorded);
 }
 
 }  // namespace reprise::analyzer
