@@ -15,8 +15,8 @@ namespace {
 using trace::Trace;
 
 uint64_t structure_of(const trace::Op& op) {
-  const auto named = std::count_if(op.accesses.begin(), op.accesses.end(), [](const trace::AccessRecord& access) {
-    return access.parameter_offset != trace::kNoParameter;
+  const auto named = std::count_if(op.accesses.begin(), op.accesses.end(), [&](const trace::AccessRecord& access) {
+    return op.record.op != trace::OpKind::launch || access.parameter_offset != trace::kNoParameter;
   });
   return trace::op_structure(op.record.op, op.record.signature, static_cast<uint32_t>(named));
 }
@@ -122,24 +122,25 @@ class Evener {
 
   void even_accesses(const std::vector<uint32_t>& events, size_t which) {
     const trace::AccessRecord first = op(events.front()).accesses[which];
-    bool same = true;
+    bool same_offset = true;
     bool to_the_end = true;
     uint32_t mode = 0;
     for (const uint32_t event : events) {
       const trace::AccessRecord& access = op(event).accesses[which];
       const auto size = recorded_size_.find(access.allocation);
-      same = same && access.offset == first.offset && access.size == first.size;
-      to_the_end = to_the_end && access.offset == first.offset &&
-                   (access.size == 0 || (size != recorded_size_.end() && access.offset + access.size == size->second));
+      same_offset = same_offset && access.offset == first.offset;
+      to_the_end = to_the_end &&
+                   (access.size == 0 || size == recorded_size_.end() || access.offset + access.size == size->second);
       mode |= access.mode;
     }
     for (const uint32_t event : events) {
       trace::AccessRecord& access = op(event).accesses[which];
       access.mode = mode;
-      if (same || recorded_size_.count(access.allocation) == 0) continue;
+      if (recorded_size_.count(access.allocation) == 0) continue;
       access.size = 0;
-      if (!to_the_end) access.mode |= plan::kAccessMoves;
-      if (!to_the_end) access.offset = 0;
+      if (same_offset && to_the_end) continue;
+      access.offset = 0;
+      access.mode |= plan::kAccessMoves;
     }
   }
 

@@ -17,6 +17,14 @@ uint64_t place_small_tensors(TaskGraph& graph) {
   // From `block` on: to Slab, the address 0 is none.
   for (Slab& region : regions) region.reset(block, UINT64_MAX / 2, block);
   uint64_t size = 0;
+  // Where sizes vary, the next one of what is handed over may need more than the place of the one before.
+  for (const GraphCall& entry : graph.calls) {
+    if (entry.call.kind != plan::CallKind::allocate_handover || (entry.call.flags & plan::kCallAnySize) == 0) continue;
+    plan::Tensor& tensor = graph.tensors[entry.call.tensor];
+    if (tensor.chunk_count != 0 || tensor.size == 0) continue;
+    tensor.slab_offset = regions[tensor.device].allocate(tensor.size) - block;
+    size = std::max(size, tensor.slab_offset + Slab::padded(tensor.size));
+  }
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op || entry.call.kind == plan::CallKind::late_free) continue;
     plan::Tensor& tensor = graph.tensors[entry.call.tensor];

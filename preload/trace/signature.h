@@ -56,17 +56,15 @@ inline uint64_t op_signature(OpKind op, uint64_t function_hash, const uint32_t g
 }
 
 // What is left of an op's signature where sizes differ from one iteration to the next: kernels may, too, for libraries
-// choose them by size. `named`: operands that the launch's parameters name.
+// choose them by size. `named`: operands, of a launch those that its parameters name.
 inline uint64_t op_structure(OpKind op, uint64_t signature, uint32_t named) noexcept {
   switch (op) {
-    case OpKind::launch:
-      return hash_mix(0xc0ac29b7c97c50ddull, (static_cast<uint64_t>(named) << 16) | static_cast<uint64_t>(op));
     case OpKind::graph_launch:
     case OpKind::host_function:
     case OpKind::other:
       return signature;
     default:
-      return hash_mix(0xc0ac29b7c97c50ddull, static_cast<uint64_t>(op));
+      return hash_mix(0xc0ac29b7c97c50ddull, (static_cast<uint64_t>(named) << 16) | static_cast<uint64_t>(op));
   }
 }
 

@@ -73,8 +73,10 @@ bool Activation::bind_persistent(const Command& cast, Refusal* why) noexcept {
   bool same = alive == plan_index_->persistent_count && cast.payload_bytes == alive * sizeof *bases;
   for (uint32_t t = 0; same && t < plan_index_->persistent_count; ++t) {
     ResidentTensor* const live = memory_.tensors.find(bases[t]);
-    same = live != nullptr && live->size == plan.tensors[t].size && live->chunk_count == plan.tensors[t].chunk_count &&
-           !plan_index_->ranges.contains(live->base) && !memory_.mover_of(*live).is_lost();
+    const bool moves = plan_index_->moves_in_handover(t);  // then it may be of any size
+    same = live != nullptr && (moves || live->size == plan.tensors[t].size) &&
+           live->chunk_count == plan.tensors[t].chunk_count && !plan_index_->ranges.contains(live->base) &&
+           !memory_.mover_of(*live).is_lost();
     if (!same) break;
     tensors_[t] = live;
     live->alias(plan_index_->aliased[t]);

@@ -80,9 +80,13 @@ void give_up_facts(PlanBoard& plans, uint32_t plan) noexcept {
   plans.plan_unusable[plan].store(true, std::memory_order_release);
 }
 
-// The tensor stays where it is with its bytes; only the program's allocation that it stands for changes.
-void perform_handover(const LogEntry& entry, ResidentTensor* tensor) noexcept {
+// The tensor stays where it is with its bytes; only the program's allocation that it stands for changes. Where the next
+// one lies elsewhere, the first one is forgotten when the plan ends.
+void perform_handover(const LogEntry& entry, const PlanIndex& index, const Activation& activation) noexcept {
+  const uint32_t which = index.plan.calls[entry.call].tensor;
+  ResidentTensor* const tensor = activation.tensor(which);
   if (entry.kind == EntryKind::free) return tensor->hand_over();
+  if (index.moves_in_handover(which)) return;
   tensor->taken_over();
   tensor->allocation = entry.allocation;
 }
@@ -299,7 +303,7 @@ bool PlanExecutor::perform_ordered() noexcept {
         break;
       case EntryKind::allocate:
       case EntryKind::free:
-        perform_handover(entry, activation_.tensor(plan_.index->plan.calls[entry.call].tensor));
+        perform_handover(entry, *plan_.index, activation_);
         break;
       default:
         if (entry.waiter != nullptr) entry.waiter->done(CUDA_SUCCESS);
@@ -330,7 +334,7 @@ void PlanExecutor::settle_handovers() noexcept {
       shared_.command_log.done(free);
       free = nullptr;
     }
-    perform_handover(*entry, activation_.tensor(tensor));
+    perform_handover(*entry, *plan_.index, activation_);
     shared_.command_log.done(entry);
   }
   ordered_.entries.clear();

@@ -10,7 +10,8 @@ namespace {
 // They may lie where another plan has put them, but small ones there share places with those of this plan.
 const char* why_not(const KnownPlan& known, size_t tensor, const LiveAllocation& live, const Zone& plans) noexcept {
   const plan::Tensor& wanted = known.plan().tensors[tensor];
-  if (live.size != wanted.size) return phrase<Cause::cast_of_other_sizes>();
+  const bool any_size = known.index().moves_in_handover(static_cast<uint32_t>(tensor)) && live.size <= wanted.size;
+  if (!any_size && live.size != wanted.size) return phrase<Cause::cast_of_other_sizes>();
   const bool in_the_way =
       known.index().ranges.contains(live.address) || (wanted.chunk_count == 0 && plans.contains(live.address));
   return in_the_way ? phrase<Cause::cast_in_the_way>() : nullptr;
@@ -54,8 +55,10 @@ bool Cast::as_rehearsed(const KnownPlan& known, const LiveAllocations& live, con
       chosen = found->second;
     } else {
       const uint64_t size = known.plan().tensors[tensor].size;
-      const auto found =
-          std::find_if(unused.begin(), unused.end(), [size](const LiveAllocation& one) { return one.size == size; });
+      const bool any_size = known.index().moves_in_handover(static_cast<uint32_t>(tensor));
+      const auto found = std::find_if(unused.begin(), unused.end(), [&](const LiveAllocation& one) {
+        return one.size == size || (any_size && one.size < size);
+      });
       if (found == unused.end()) return false;
       chosen = *found;
       unused.erase(found);

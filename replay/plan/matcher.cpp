@@ -38,12 +38,11 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
   return same;
 }
 
-// Where sizes vary, what is copied or set is as much as in all iterations, or all of the tensor from its offset on: the
-// plan knows by it what is overwritten, and what does not overlap.
+// Where sizes vary, what is copied or set is all of the tensor from its offset on, or may be any part: the plan knows
+// by it what is overwritten.
 bool Matcher::is_same_part(const plan::Call& call, const plan::OpAccess& expected,
                            const Access& access) const noexcept {
   if (call.op == trace::OpKind::launch || plan::moves(expected)) return true;
-  if (expected.size != 0) return access.size == expected.size;
   return access.size == 0 || access.offset + access.size == sizes_[expected.tensor];
 }
 
@@ -82,6 +81,9 @@ bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* addr
     cursor_.go_back();
     return false;
   }
+  if (plan_index_->moves_in_handover(expected.tensor)) {
+    addresses_[expected.tensor] = plan_index_->addresses[expected.tensor];
+  }
   *address = address_of(expected.tensor);
   sizes_[expected.tensor] = call.size;
   if (expected.kind == CallKind::allocate_handover) std::erase(handovers_, expected.tensor);
@@ -92,7 +94,7 @@ bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* addr
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
   if (!cursor_.free([&](uint32_t tensor) { return address_of(tensor) == call.address; }, match)) return false;
   const plan::Call& freed = plan_index_->plan.calls[match->call];
-  if (freed.kind == CallKind::free_handover) handovers_.push_back(freed.tensor);
+  if (hands_over(freed)) handovers_.push_back(freed.tensor);
   return true;
 }
 

@@ -51,6 +51,10 @@ class Matcher {
   const plan::Plan& plan() const noexcept { return plan_index_->plan; }
   const PlanIndex& index() const noexcept { return *plan_index_; }
   const CallCursor& cursor() const noexcept { return cursor_; }
+  // Does the free give the address to a later allocation?
+  bool hands_over(const plan::Call& free) const noexcept {
+    return free.kind == plan::CallKind::free_handover && !plan_index_->moves_in_handover(free.tensor);
+  }
   CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
   bool manages(CUdeviceptr address) const noexcept { return managed_.contains(address); }
 

@@ -7,6 +7,7 @@
 #include "analyzer/plan/enforced.h"
 #include "preload/base/causes.h"
 #include "replay/plan/lives.h"
+#include "replay/plan/same_call.h"
 
 namespace reprise::replay {
 namespace {
@@ -17,24 +18,36 @@ using plan::VertexKind;
 
 bool persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
 
+// Small, and handed over: where sizes vary the next one may need more than the place of the first.
+bool lies_in_region(const plan::Plan& plan, const plan::Call& call) {
+  return call.kind == CallKind::allocate_handover && has_any_size(call) && plan.tensors[call.tensor].chunk_count == 0;
+}
+
 // Small transient tensors share the plan's slab region. Two that the program has alive at the same time must not
 // overlap, whatever the order in which the plan runs their kernels: the program sees their addresses.
 bool slab_is_sound(const plan::Plan& plan) {
   std::map<uint64_t, uint64_t> live;  // offset -> end
-  for (const plan::Call& call : plan.calls) {
-    if (call.kind == CallKind::op) continue;
-    const plan::Tensor& tensor = plan.tensors[call.tensor];
-    if (tensor.chunk_count != 0 || persistent(tensor) || call.kind == CallKind::late_free) continue;
-    if (call.kind == CallKind::free) {
-      live.erase(tensor.slab_offset);
-      continue;
-    }
+  const auto takes_place = [&](const plan::Tensor& tensor) {
     const uint64_t end = tensor.slab_offset + std::max<uint64_t>(tensor.size, 1);
     if (end > plan.slab_bytes) return false;
     const auto after = live.lower_bound(tensor.slab_offset);
     if (after != live.end() && after->first < end) return false;
     if (after != live.begin() && std::prev(after)->second > tensor.slab_offset) return false;
     live[tensor.slab_offset] = end;
+    return true;
+  };
+  for (const plan::Call& call : plan.calls) {
+    if (lies_in_region(plan, call) && !takes_place(plan.tensors[call.tensor])) return false;
+  }
+  for (const plan::Call& call : plan.calls) {
+    if (call.kind == CallKind::op) continue;
+    const plan::Tensor& tensor = plan.tensors[call.tensor];
+    if (tensor.chunk_count != 0 || persistent(tensor) || call.kind == CallKind::late_free) continue;
+    if (call.kind == CallKind::free) {
+      live.erase(tensor.slab_offset);
+    } else if (!takes_place(tensor)) {
+      return false;
+    }
   }
   return true;
 }
@@ -57,6 +70,10 @@ bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, uint64_t ranges_at, st
       plan_index->addresses[t] = plan_index->zone.base + next;
       next += (uint64_t{tensor.chunk_count} + 1) * chunk_bytes;  // with the guard chunk (ranges.h)
     }
+  }
+  for (const plan::Call& call : plan.calls) {
+    if (!lies_in_region(plan, call)) continue;
+    plan_index->addresses[call.tensor] = plan_index->zone.base + plan.tensors[call.tensor].slab_offset;
   }
   plan_index->ranges = {plan_index->zone.base + first, next - first};
   const bool fits = next <= plan_index->zone.bytes && plan_index->slab_bytes + chunk_bytes <= first;

@@ -49,9 +49,11 @@ struct PlanTensors {
   Zone ranges;              // ... and in it the ranges that are this plan's alone
   uint64_t slab_bytes = 0;  // of small transient tensors, padded to chunks
   uint32_t persistent_count = 0;
-  std::vector<uint64_t> addresses;  // of transient ones; 0 for persistent ones
-  std::vector<bool> offloaded;      // has an offload vertex
-  std::vector<bool> leaves_again;   // may be offloaded twice with the same bytes
+  // Of transient ones. 0 for persistent ones, but for small ones that are handed over where sizes vary: the next one
+  // lies here, wherever the first one is.
+  std::vector<uint64_t> addresses;
+  std::vector<bool> offloaded;     // has an offload vertex
+  std::vector<bool> leaves_again;  // may be offloaded twice with the same bytes
   // Transient ones, for strict safety: its range may stay mapped while it is there and between its free and its first
   // use in the next iteration, because no other tensor has its chunks at a time when unseen work might touch it.
   std::vector<bool> keeps_mapping;
@@ -70,6 +72,8 @@ struct PlanRepeats {
 };
 
 struct PlanIndex : PlanOrder, PlanTensors, PlanRepeats {
+  // A persistent tensor whose next one, in a handover, lies in the plan's own region.
+  bool moves_in_handover(uint32_t tensor) const noexcept { return tensor < persistent_count && addresses[tensor] != 0; }
   plan::Plan plan;
   bool is_guess = false;              // kept from an earlier run, and not in force yet: it may not fit
   bool as_trusted = false;            // audited safety, and all ops are

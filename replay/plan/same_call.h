@@ -14,9 +14,9 @@ inline bool is_free(const plan::Call& call) noexcept {
 
 // What a call is, whatever its sizes.
 inline uint64_t structure_of(const Command& command) noexcept {
-  uint32_t named = 0;
-  for (uint32_t i = 0; i < command.access_count; ++i) {
-    if (command.accesses[i].parameter_offset != trace::kNoParameter) ++named;
+  uint32_t named = command.access_count;
+  for (uint32_t i = 0; command.op == trace::OpKind::launch && i < command.access_count; ++i) {
+    if (command.accesses[i].parameter_offset == trace::kNoParameter) --named;
   }
   return trace::op_structure(command.op, command.signature, named);
 }

@@ -193,8 +193,8 @@ void Session::append_free(const FreeCall& call, CUstream stream, const FollowedC
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
-    entry->free_handover =
-        plans_.follower().matcher().plan().calls[step.match.call].kind == plan::CallKind::free_handover;
+    const Matcher& matcher = plans_.follower().matcher();
+    entry->free_handover = matcher.hands_over(matcher.plan().calls[step.match.call]);
   }
   plans_.freed(call.allocation);
   const bool handover = entry->free_handover;

@@ -226,7 +226,7 @@ plan::Plan with_any_size(plan::Plan plan, bool one_kernel) {
     uint32_t named = 0;
     for (plan::OpAccess& access : call.accesses) {
       access.size = access.offset = 0;
-      if (access.parameter_offset != trace::kNoParameter) ++named;
+      if (call.op != trace::OpKind::launch || access.parameter_offset != trace::kNoParameter) ++named;
     }
     call.signature = trace::op_structure(call.op, call.signature, named);
   }
