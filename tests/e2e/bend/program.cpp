@@ -23,8 +23,8 @@
 #include <random>
 #include <thread>
 
-#include "tests/e2e/support/driver_program.h"
 #include "tests/e2e/bend/recipe.h"
+#include "tests/e2e/support/driver_program.h"
 
 namespace {
 
