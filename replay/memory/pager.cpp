@@ -118,13 +118,14 @@ std::vector<ResidentTensor*> Pager::candidates() noexcept {
   const size_t tensors = found.size();
   memory_.blocks.for_each(collect);
   memory_.lanes.poll();
-  // Is it a block, is it in use, how near is its next use, when was it used last.
-  using Rank = std::tuple<bool, bool, uint64_t, uint64_t>;
+  // Is it a block, how near is its next use, is it in use, when was it used last. What is known of the future comes
+  // before what would be there at once: a wait costs less than a copy both ways.
+  using Rank = std::tuple<bool, uint64_t, bool, uint64_t>;
   std::vector<std::pair<Rank, ResidentTensor*>> ranked;
   for (size_t i = 0; i < found.size(); ++i) {
     ResidentTensor& one = *found[i];
     const uint64_t next = hooks.next_use == nullptr ? UINT64_MAX : hooks.next_use(hooks.next_use_user, one);
-    ranked.emplace_back(Rank{i >= tensors, !memory_.lanes.known_complete(one.uses), UINT64_MAX - next, one.last_use},
+    ranked.emplace_back(Rank{i >= tensors, UINT64_MAX - next, !memory_.lanes.known_complete(one.uses), one.last_use},
                         &one);
   }
   std::sort(ranked.begin(), ranked.end());

@@ -2,10 +2,14 @@
 same lines, or an error that the program saw and that one message tells. Callers: the scripts named check."""
 import argparse
 import collections
+import concurrent.futures
 import os
 import shlex
 import signal
 import subprocess
+import sys
+import tempfile
+import time
 
 Outcome = collections.namedtuple("Outcome", "code out err")
 
@@ -101,3 +105,49 @@ def error_of(outcome):
     """The error's name in the program's last line on stderr, "" if there is none."""
     lines = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
     return lines[-1].rsplit(": ", 1)[1] if lines else ""
+
+
+class Check:
+    """Random programs by the thousand, one a seed. A subclass has case(seed), command(case), environment(case) and
+    judge(case): ("same" | "told" | "wrong", why, plain, managed)."""
+
+    # A refusal: a call that works on more than the budget, or memory that is not managed and has no room within it.
+    no_room = ("of device memory at once", "of device memory, which cannot be moved")
+
+    def __init__(self, build, folder):
+        self.build = build
+        self.folder = folder
+
+    def verdict(self, plain, got):
+        found, why = verdict(plain, got)
+        if found == "told" and not any(words in got.err for words in self.no_room):  # it tells of something else
+            return "wrong", f"tells {error_of(got)}"
+        return found, why
+
+    def show(self, case):
+        found, why, plain, got = self.judge(case)
+        print(f"{found} {why}")
+        show(self.command(case), self.environment(case), plain, got)
+
+    def summary(self):
+        return ""
+
+    @classmethod
+    def main(cls, doc):
+        options = parser(doc).parse_args()
+        with tempfile.TemporaryDirectory(prefix="check") as folder:
+            check = cls(os.path.abspath(options.build), folder)
+            if options.show is not None:
+                return check.show(check.case(options.show))
+            begin = time.time()
+            counts = collections.Counter()
+            cases = [check.case(seed) for seed in range(options.first, options.first + options.seeds)]
+            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+                for case, (found, why, _, _) in zip(cases, pool.map(check.judge, cases)):
+                    counts[found] += 1
+                    if found == "wrong":
+                        print(f"{case}: {why}", flush=True)
+        print(f"{len(cases)} programs in {time.time() - begin:.0f} s: {dict(counts)}{check.summary()}")
+        if counts["wrong"] or counts["same"] < len(cases) // 2:
+            sys.exit(f"{counts['wrong']} wrong")
+        return None

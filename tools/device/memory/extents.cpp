@@ -19,10 +19,9 @@ namespace {
 // Behind every call.
 constexpr uint64_t kNow = ~uint64_t{0} - 1;
 
-// Positions that threads which call at the same time may be told of in another order.
-constexpr uint64_t kDisorder = 1024;
-// Calls after which nothing that was called before an allocation ended is still to be issued.
-constexpr uint64_t kKeptCalls = 1 << 20;
+// So many allocations may end while a call is still to be issued. Calls are no measure: a thread that polls an event
+// makes a million of them in a moment.
+constexpr size_t kKept = 1 << 16;
 
 // An allocation that the shim serves itself: live for the calls behind `born` and before `died`.
 struct Served {
@@ -48,8 +47,11 @@ class ServedAllocations {
     auto node = live_.extract(address);
     if (node.empty() || call == 0) return;
     node.mapped().died = call;
-    ended_.push_back(std::move(node.mapped()));
-    while (ended_.front().died + kKeptCalls < call) ended_.pop_front();
+    // The thread that frees may have waited since it made the call, while others made many.
+    const auto later = std::upper_bound(ended_.begin(), ended_.end(), call,
+                                        [](uint64_t died, const Served& one) { return died < one.died; });
+    ended_.insert(later, std::move(node.mapped()));
+    if (ended_.size() > kKept) ended_.pop_front();
   }
 
   bool find(uint64_t address, uint64_t call, Extent* extent) const {
@@ -60,7 +62,7 @@ class ServedAllocations {
       *extent = std::prev(next)->second.extent;
       return true;
     }
-    for (auto old = ended_.rbegin(); old != ended_.rend() && old->died + kDisorder > call; ++old) {
+    for (auto old = ended_.rbegin(); old != ended_.rend() && old->died > call; ++old) {
       if (!old->holds(address, call)) continue;
       *extent = old->extent;
       return true;

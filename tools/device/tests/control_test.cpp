@@ -278,6 +278,21 @@ TEST_F(Hashed, ALaunchMeansTheAllocationsOfItsCall) {
   EXPECT_NE(read_ints(arena, 128)[31], 3);
 }
 
+TEST_F(Hashed, AFreeWhoseThreadWaitsHidesNoneThatWasCalledLater) {
+  const CUdeviceptr arena = allocate(256), other = allocate(256);
+  allocated_(other, 256, 10);
+  allocated_(arena, 128, 20);
+  freed_(arena, 5000);
+  allocated_(arena, 256, 5001);
+  freed_(other, 30);  // told last
+  ASSERT_CU(CU(cuMemsetD32)(arena, 3, 64));
+  perform_(4000);
+  hash(arena);
+  perform_(0);
+  EXPECT_EQ(content(arena)[32], 3) << "the launch was made while the shorter one was there";
+  EXPECT_NE(content(arena)[31], 3);
+}
+
 TEST_F(Control, FreshMemoryIsNotZero) {
   const CUdeviceptr large = allocate(4u << 20);
   const std::vector<int> seen = read_ints(large, 1u << 20);

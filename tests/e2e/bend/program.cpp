@@ -8,11 +8,22 @@
 // With --spread 1, sizes are as often of one order of magnitude as of another, from 4 KiB on. With --grows-at N, half
 // as many persistent tensors are added before iteration N.
 //
+// With --loose N, each free of an iteration's own tensor comes up to N ops behind the last use, elsewhere each time,
+// some behind the iteration's end, half of them from another thread, which the caller waits for (--unwaited: not
+// always). With
+// --diverge-every K, each K-th iteration is the usual one but for an op or two at random (recipe.h).
+//
 // random_program CUBIN SEED ITERATIONS [--replaced N] [--streams N] [--persistent N] [--ops N] [--odd-every K]
-// [--async] [--max-kib N] [--spread 1] [--grows-at N] [--retry]
+// [--async] [--max-kib N] [--spread 1] [--grows-at N] [--loose N] [--unwaited] [--diverge-every K] [--retry]
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <random>
+#include <thread>
 
+#include "tests/e2e/bend/recipe.h"
 #include "tests/e2e/support/driver_program.h"
 
 namespace {
@@ -46,9 +57,10 @@ void check(Call call, const char* what) {
     result = call();
     if (result == CUDA_SUCCESS) return;
   }
-  std::printf("error: %s: %s\n", what, program::name_of(result));
+  std::fprintf(stderr, "error: %s: %s\n", what, program::name_of(result));
   if (retries && is_lasting(result)) expect_errors_only();
-  std::exit(3);
+  std::fflush(stdout);
+  std::exit(program::kFailed);
 }
 
 #undef CHECK
@@ -62,15 +74,54 @@ struct Options : program::RandomOptions {
   int odd_every = 0;  // every K-th iteration runs another sequence: an evaluation
   bool async = false;
   bool serial = false;  // synchronise after every operation: the order that all others must be equal to
-  int max_kib = 512;
-  int spread = 0;
+  program::Sizes sizes;
   int grows_at = -1;
+  int loose = 0;
+  bool unwaited = false;
+  int diverge_every = 0;
 };
 
 struct Tensor {
   CUdeviceptr address = 0;
   size_t bytes = 0;
   int last_stream = -1;  // the stream of the last work on the tensor
+};
+
+// Frees what it is handed.
+class Collector {
+ public:
+  explicit Collector(CUcontext context) : thread_([this, context] { work(context); }) {}
+  ~Collector() {
+    hand_over(0, false);
+    thread_.join();
+  }
+
+  void free(CUdeviceptr address, bool wait) { hand_over(address, wait); }
+
+ private:
+  void hand_over(CUdeviceptr address, bool wait) {
+    std::unique_lock lock(mutex_);
+    queue_.push_back(address);
+    changed_.notify_all();
+    if (wait) changed_.wait(lock, [this] { return queue_.empty(); });
+  }
+
+  void work(CUcontext context) {
+    CHECK(cuCtxSetCurrent, context);
+    for (std::unique_lock lock(mutex_);; queue_.pop_front(), changed_.notify_all()) {
+      changed_.wait(lock, [this] { return !queue_.empty(); });
+      const CUdeviceptr address = queue_.front();
+      if (address == 0) return;
+      lock.unlock();
+      CHECK(cuMemFree, address);
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<CUdeviceptr> queue_;  // 0: the end. What is being freed is the first one.
+  std::thread thread_;
 };
 
 class Program {
@@ -93,6 +144,7 @@ class Program {
     std::mt19937_64 random(options.seed);
     add_persistent(random, options.persistent);
     known_memory = persistent_[0].address;
+    if (options.loose > 0) collector_.emplace(context_);
   }
 
   void run() {
@@ -105,6 +157,7 @@ class Program {
       iterate(odd ? options_.seed * 77 + 5 : options_.seed * 31 + 1, static_cast<unsigned>(i), odd);
       program::print("iteration " + std::to_string(i), read_back(persistent_[0]));
     }
+    collector_.reset();
     CHECK(cuCtxSynchronize);
     uint64_t total = 0;
     for (auto& tensor : persistent_) {
@@ -129,26 +182,13 @@ class Program {
     }
   }
 
-  // From 4 KiB on, each doubling as often as the next one.
-  uint64_t spread_bytes(std::mt19937_64& random) const {
-    uint64_t low = 4;
-    while (low * 2 <= static_cast<uint64_t>(options_.max_kib) && random() % 5 != 0) low *= 2;
-    const uint64_t high = std::min<uint64_t>(low * 2, static_cast<uint64_t>(options_.max_kib));
-    return (low + (high > low ? random() % (high - low) : 0)) * 1024;
-  }
-
-  Tensor allocate(std::mt19937_64& random) {
+  Tensor allocate(size_t bytes) {
     Tensor tensor;
-    if (options_.spread != 0) {
-      tensor.bytes = spread_bytes(random);
-      CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
-      return tensor;
-    }
-    const uint64_t kib = 1 + random() % static_cast<uint64_t>(options_.max_kib);
-    tensor.bytes = (random() % 4 == 0 ? 1 + random() % 24 : kib) * 1024;  // a quarter of them small
-    CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
+    tensor.bytes = bytes;
+    CHECK(cuMemAlloc, &tensor.address, bytes);
     return tensor;
   }
+  Tensor allocate(std::mt19937_64& random) { return allocate(program::draw_bytes(random, options_.sizes)); }
 
   // Orders stream `stream` after the last work on the tensor, as a correct program must.
   void use(Tensor& tensor, int stream) {
@@ -196,62 +236,82 @@ class Program {
     }
   }
 
-  // One iteration: the same calls for the same seed; only `salt` (a kernel parameter) differs from one to the next.
+  // One iteration: the same calls for the same seed; only `salt` (a kernel parameter) differs from one to the next, and
+  // what is drawn from `own`.
   void iterate(uint64_t seed, unsigned salt, bool odd) {
     std::mt19937_64 random(seed);
-    std::vector<Tensor> transient;
-    transient.reserve(256);
-    const int ops = odd ? options_.ops / 3 : options_.ops;
-    for (int i = 0; i < ops; ++i) {
-      if (options_.serial) CHECK(cuCtxSynchronize);
-      const int stream = static_cast<int>(random() % streams_.size());
-      const auto pick = [&]() -> Tensor& {
-        const uint64_t all = persistent_.size() + transient.size();
-        const uint64_t index = random() % all;
-        return index < persistent_.size() ? persistent_[index] : transient[index - persistent_.size()];
-      };
-      switch (random() % 8) {
-        case 0:
-        case 1: {
-          transient.push_back(allocate(random));
-          use(transient.back(), stream);
-          CHECK(cuMemsetD32Async, transient.back().address, static_cast<unsigned>(seed) + static_cast<unsigned>(i),
-                transient.back().bytes / 4, streams_[static_cast<size_t>(stream)]);
-          break;
-        }
-        case 2: {
-          if (transient.empty()) break;
-          const size_t victim = random() % transient.size();
-          CHECK(cuMemFree, transient[victim].address);
-          transient.erase(transient.begin() + static_cast<std::ptrdiff_t>(victim));
-          break;
-        }
-        case 3: {
-          Tensor& from = pick();
-          Tensor& to = pick();
-          if (from.address == to.address) break;
-          use(from, stream);
-          use(to, stream);
-          CHECK(cuMemcpyDtoDAsync, to.address, from.address, std::min(from.bytes, to.bytes) / 8 * 4,
-                streams_[static_cast<size_t>(stream)]);
-          break;
-        }
-        default: {
-          std::vector<Tensor*> tensors;
-          const size_t count = 2 + random() % 3;
-          while (tensors.size() < count) {
-            Tensor* tensor = &pick();
-            bool fresh = true;
-            for (const Tensor* other : tensors) fresh = fresh && other != tensor;
-            if (fresh) tensors.push_back(tensor);
-          }
-          mix(tensors, stream, salt + static_cast<unsigned>(i));
-          break;
-        }
-      }
+    std::mt19937_64 own(options_.seed * 1000003 + salt);
+    const program::Shape shape = {persistent_.size(), streams_.size(), options_.sizes};
+    program::Ops ops =
+        program::draw_ops(random, shape, odd ? options_.ops / 3 : options_.ops, static_cast<unsigned>(seed));
+    const auto every = static_cast<unsigned>(options_.diverge_every);
+    for (uint64_t times = every > 0 && salt % every == every - 1 ? 1 + own() % 2 : 0; times > 0; --times) {
+      program::diverge(own, shape, &ops);
     }
+    std::vector<program::LateFree> late;
+    if (options_.loose > 0) {
+      late = program::loosen(own, shape, static_cast<size_t>(options_.loose), !options_.unwaited, &ops);
+    }
+    std::map<size_t, Tensor> transient;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (options_.serial) CHECK(cuCtxSynchronize);
+      free_late(i);
+      perform(ops[i], transient, salt);
+    }
+    free_late(SIZE_MAX);
     replace(random, salt);
-    for (auto& tensor : transient) CHECK(cuMemFree, tensor.address);
+    for (const auto& free : late) {
+      const auto tensor = transient.find(free.op.tensors[0]);
+      late_.push_back({tensor->second.address, free});
+      transient.erase(tensor);
+    }
+    for (const auto& left : transient) CHECK(cuMemFree, left.second.address);
+  }
+
+  void perform(const program::Op& op, std::map<size_t, Tensor>& transient, unsigned salt) {
+    if (op.what == program::What::fill) transient[op.tensors[0]] = allocate(op.bytes);
+    std::vector<Tensor*> tensors;
+    for (const size_t id : op.tensors) {
+      tensors.push_back(id < persistent_.size() ? &persistent_[id] : &transient.at(id));
+    }
+    const CUstream stream = streams_[static_cast<size_t>(op.stream)];
+    switch (op.what) {
+      case program::What::fill:
+        use(*tensors[0], op.stream);
+        CHECK(cuMemsetD32Async, tensors[0]->address, op.value, op.bytes / 4, stream);
+        break;
+      case program::What::release:
+        free(tensors[0]->address, op.by);
+        transient.erase(op.tensors[0]);
+        break;
+      case program::What::copy:
+        for (Tensor* tensor : tensors) use(*tensor, op.stream);
+        CHECK(cuMemcpyDtoDAsync, tensors[1]->address, tensors[0]->address,
+              std::min(tensors[0]->bytes, tensors[1]->bytes) / 8 * 4, stream);
+        break;
+      case program::What::mix:
+        mix(tensors, op.stream, salt + op.value);
+        break;
+      case program::What::read:
+        program::print("early", read_back(*tensors[0]));
+        break;
+    }
+  }
+
+  void free(CUdeviceptr address, program::By by) {
+    if (by == program::By::caller) {
+      CHECK(cuMemFree, address);
+    } else {
+      collector_->free(address, by == program::By::other_thread);
+    }
+  }
+
+  // What the last iteration left for after `ops` ops of this one.
+  void free_late(size_t ops) {
+    const auto due =
+        std::partition(late_.begin(), late_.end(), [&](const auto& free) { return free.second.before > ops; });
+    for (auto free_now = due; free_now != late_.end(); ++free_now) free(free_now->first, free_now->second.op.by);
+    late_.erase(due, late_.end());
   }
 
   // What the last iteration left behind is read, then its successor is made of it, then it goes.
@@ -298,7 +358,9 @@ class Program {
   std::vector<CUstream> streams_;
   std::vector<Tensor> persistent_;
   std::vector<Tensor> replaced_;
+  std::vector<std::pair<CUdeviceptr, program::LateFree>> late_;
   uint32_t* pinned_ = nullptr;
+  std::optional<Collector> collector_;
 };
 
 }  // namespace
@@ -311,10 +373,15 @@ int main(int argc, char** argv) {
                   {"--ops", &options.ops},
                   {"--replaced", &options.replaced},
                   {"--odd-every", &options.odd_every},
-                  {"--max-kib", &options.max_kib},
-                  {"--spread", &options.spread},
-                  {"--grows-at", &options.grows_at}},
-                 {{"--serial", &options.serial}, {"--retry", &retries}, {"--async", &options.async}});
+                  {"--max-kib", &options.sizes.max_kib},
+                  {"--spread", &options.sizes.spread},
+                  {"--grows-at", &options.grows_at},
+                  {"--loose", &options.loose},
+                  {"--diverge-every", &options.diverge_every}},
+                 {{"--serial", &options.serial},
+                  {"--retry", &retries},
+                  {"--async", &options.async},
+                  {"--unwaited", &options.unwaited}});
   Program program(options);
   program.run();
   return 0;
