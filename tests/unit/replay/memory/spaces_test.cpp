@@ -1,7 +1,7 @@
 // Ranges, slabs, host slots and the ring: no two live pieces overlap, and what was given back is handed out again.
 #include <rapidcheck.h>
 
-#include "replay/memory/ranges.h"
+#include "replay/memory/addresses/ranges.h"
 #include "replay/memory/tiers/slots.h"
 #include "replay/queue/ring.h"
 #include "tests/support/test.h"
