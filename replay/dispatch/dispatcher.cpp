@@ -82,7 +82,8 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   shared_.chunk_bytes = chunk_bytes;
   shared_.granularity = granularity;
   shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, chunk_bytes);
-  shared_.addresses.open(shared_.arena, chunk_bytes);
+  // What is alive, and the copies of strict safety, have mappings besides.
+  shared_.addresses.open(shared_.arena, chunk_bytes, most_mappings() / 4 * 3);
   shared_.staging.open(kStagingBytes);
   shared_.host = &memory_.host;
   memory_.arena = shared_.arena;

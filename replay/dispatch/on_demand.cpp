@@ -281,14 +281,13 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
   if (entry.ends_handover) return end_handover(entry);
   ResidentTensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
-  const bool small = tensor->chunk_count == 0;
   if (entry.free_handover) {
     pager_.forget(*tensor);
     return;
   }
   const Command& command = entry.command;
   pager_.forget(*tensor, memory_.safety->work_before_free(entry.stream_ordered, command.stream, command.context));
-  if (!small) shared_.addresses.release(entry.address, entry.size);
+  if (!entry.released) shared_.addresses.release(entry.address, entry.size);
 }
 
 void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {

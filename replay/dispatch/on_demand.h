@@ -23,7 +23,10 @@ class OnDemandExecutor {
         shared_(*shared),
         memory_(*memory),
         pager_(*pager),
-        issuer_(*issuer) {}
+        issuer_(*issuer),
+        home_chunks_(&memory->chunks, &shared->addresses) {
+    pager->hooks.homes = &home_chunks_;
+  }
 
   // Performs one entry and reports it as done; a call that its program thread makes itself is only taken in.
   void perform(LogEntry& entry) noexcept;
@@ -69,6 +72,7 @@ class OnDemandExecutor {
   ManagedMemory& memory_;
   Pager& pager_;
   Issuer& issuer_;
+  HomeChunks home_chunks_;
   std::vector<ResidentTensor*> set_;
 };
 

@@ -13,7 +13,7 @@
 #include "replay/base/fair_mutex.h"
 #include "replay/issue/account.h"
 #include "replay/issue/common.h"
-#include "replay/memory/ranges.h"
+#include "replay/memory/addresses/ranges.h"
 #include "replay/memory/tiers/host.h"
 #include "replay/plan/plan_index.h"
 #include "replay/queue/command_log.h"

@@ -61,8 +61,8 @@ class ChunkPool {
   // How many take_free() would give, unless the driver refuses.
   uint64_t available() const noexcept;
   bool is_free(ChunkIndex chunk) const noexcept { return chunks_[chunk].free; }
-  // The driver refuses to create more chunks: those that exist have to do.
-  void limit_to_existing() noexcept { limit_ = existing_; }
+  // The one that was given back longest ago; kNoChunk: none is free.
+  ChunkIndex oldest_free() const noexcept { return free_.empty() ? kNoChunk : free_.begin()->second; }
   bool exceeds_limit() const noexcept { return existing_ > limit_; }
   // After a plan has decided which tensor sits where: the free chunks are those without an occupant that are not
   // reserved.

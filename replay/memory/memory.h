@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "replay/digest/digests.h"
+#include "replay/memory/addresses/ranges.h"
 #include "replay/memory/budget.h"
 #include "replay/memory/chunks.h"
 #include "replay/memory/lanes.h"
 #include "replay/memory/mappings.h"
-#include "replay/memory/ranges.h"
 #include "replay/memory/safety.h"
 #include "replay/memory/tensors.h"
 #include "replay/memory/tiers/host.h"

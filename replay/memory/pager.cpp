@@ -154,7 +154,9 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
       continue;
     }
     if (room < tensor.chunk_count) return out_of_memory();
-    if (mapping != nullptr && mapping->chunks.size() == tensor.chunk_count) {
+    const bool at_home = mapping != nullptr && mapping->chunks.size() == tensor.chunk_count &&
+                         (hooks.homes == nullptr || !hooks.homes->is_free_elsewhere(tensor.base, mapping->chunks));
+    if (at_home) {
       const CUresult result = take_home(mapping->chunks, victims, &taken);
       if (result != CUDA_SUCCESS) return result;
       if (taken) {
@@ -167,17 +169,10 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
       if (result != CUDA_SUCCESS) return result;
     }
     CUresult refused = CUDA_SUCCESS;
-    while (chunks->size() < tensor.chunk_count) {
-      const ChunkIndex chunk = pool.take_free(&refused);
-      if (chunk == kNoChunk) break;
-      chunks->push_back(chunk);
-    }
-    if (chunks->size() == tensor.chunk_count) return CUDA_SUCCESS;
-    for (const ChunkIndex chunk : *chunks) pool.give_back(chunk);
-    chunks->clear();
+    if (take_free(pool, hooks.homes, tensor.base, tensor.chunk_count, chunks, &refused)) return CUDA_SUCCESS;
     if (is_sticky(refused)) return refused;
     // Refused twice, the device is fuller than the budget says: the chunks that exist have to do.
-    if (attempt > 0) pool.limit_to_existing();
+    if (attempt > 0) pool.set_limit(pool.existing());
   }
   return out_of_memory();
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "replay/memory/home_chunks.h"
 #include "replay/memory/memory.h"
 
 namespace reprise::replay {
@@ -29,6 +30,7 @@ struct PagerHooks {
   // When a tensor is needed next: larger is later, UINT64_MAX: not known.
   uint64_t (*next_use)(void* user, const ResidentTensor& tensor) noexcept = nullptr;
   void* next_use_user = nullptr;
+  HomeChunks* homes = nullptr;  // the chunks that tensors have while everything fits
 };
 
 class Pager {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
-#include "replay/memory/ranges.h"
+#include "replay/memory/addresses/ranges.h"
 #include "replay/plan/free_windows.h"
 
 namespace reprise::replay {

@@ -100,6 +100,7 @@ struct EntryMemory {
   uint64_t allocation = 0;      // id
   bool stream_ordered = false;  // on the command's stream
   bool free_handover = false;   // free: the plan hands the address over to a later allocation of the same size
+  bool released = false;        // free: the address may stand behind it again
   bool ends_handover = false;   // free: the plan ended before that allocation came; releases the address alone
   uint64_t peak_footprint = 0;  // allocate: the program's, with it
 };

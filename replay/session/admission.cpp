@@ -18,6 +18,13 @@ uint64_t Admission::limit_bytes() const noexcept {
   return shared_.counters.limit_chunks.load(std::memory_order_relaxed) * shared_.chunk_bytes;
 }
 
+uint64_t Admission::room_chunks() const noexcept {
+  const BudgetRule rule = shared_.account.rule();
+  if (rule.bytes == 0) return rule.fraction >= 1 ? UINT64_MAX : 0;
+  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  return chunk_limit(rule, shared_.chunk_bytes, outside, 0, 0);
+}
+
 // All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
 // the next call's are reloaded: `moving`.
 uint64_t Admission::host_bytes_for(uint64_t more, uint64_t moving) const noexcept {

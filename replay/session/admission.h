@@ -18,6 +18,9 @@ class Admission {
 
   // Under it.
   uint64_t limit_bytes() const noexcept;
+  // Chunks that may live at once without anything having to leave the device. Of a percentage of what is at most alive:
+  // all that ever do, or none.
+  uint64_t room_chunks() const noexcept;
   bool can_be_used(uint64_t bytes) noexcept;
   uint64_t missing_host_bytes(uint64_t more) noexcept;
   CUresult refuse(const AllocateCall& call, uint64_t missing_host_bytes) noexcept;

@@ -129,7 +129,7 @@ CUresult Session::allocate(const AllocateCall& call, CUstream stream, CUdevicept
   }
   const uint64_t missing = step.planned ? 0 : admission_.missing_host_bytes(std::max(chunks, 1u) * shared_.chunk_bytes);
   if (missing != 0) return admission_.refuse(call, missing);
-  *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
+  *address = step.planned ? step.address : shared_.addresses.allocate(call.size, admission_.room_chunks());
   if (*address == 0) return admission_.refuse(call, 0);
   append_open_handovers(call.context);
   append_activate(step, call.context);
@@ -176,7 +176,7 @@ void Session::append_open_handovers(CUcontext context) noexcept {
     entry->size = handover.size;
     entry->ends_handover = true;
     shared_.command_log.publish(entry);
-    release_small(handover.address, handover.size);
+    if (shared_.arena.slabs.contains(handover.address)) shared_.addresses.release(handover.address, handover.size);
   }
 }
 
@@ -197,15 +197,13 @@ void Session::append_free(const FreeCall& call, CUstream stream, const FollowedC
     entry->free_handover = matcher.hands_over(matcher.plan().calls[step.match.call]);
   }
   plans_.freed(call.allocation);
-  const bool handover = entry->free_handover;
+  // The place may be the next tensor's: what is there later comes later in the log, too. A plan may keep a large one.
+  const bool released = !entry->free_handover && (!step.planned || shared_.arena.slabs.contains(call.address));
+  entry->released = released;
   shared_.command_log.publish(entry);
-  if (!handover) release_small(call.address, call.size);
+  if (released) shared_.addresses.release(call.address, call.size);
 }
 
-// The place of a small tensor may be the next one's: whoever is there later comes later in the log, too.
-void Session::release_small(CUdeviceptr address, uint64_t size) noexcept {
-  if (shared_.arena.slabs.contains(address)) shared_.addresses.release(address, size);
-}
 CUresult Session::release(const FreeCall& call, CUstream stream) noexcept {
   // A free that answers an error has freed nothing, so that the program may try again. One that is told once waits for
   // a call that can tell it.

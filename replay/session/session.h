@@ -56,7 +56,6 @@ class Session {
   void append_activate(const FollowedCall& step, CUcontext context) noexcept;
   void append_open_handovers(CUcontext context) noexcept;
   void append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept;
-  void release_small(CUdeviceptr address, uint64_t size) noexcept;
   LogEntry* append_op(const Command& command, const FollowedCall& step) noexcept;
   bool decide_wait(LogEntry& entry) noexcept;
 

@@ -18,10 +18,12 @@ void settle_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<
 
 // A range that the program has had before is still mapped. When nothing else has taken its chunks, the new tensor has
 // them without a call to the driver.
-bool adopt(ChunkPool& pool, const ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept {
+bool adopt(ChunkPool& pool, HomeChunks* homes, const ResidentTensor& tensor, const Mapping& mapping,
+           LaneUses* before) noexcept {
   const auto usable = [&](ChunkIndex chunk) { return pool.is_free(chunk); };
   if (!mapping.accessible || mapping.chunks.size() != tensor.chunk_count || pool.exceeds_limit() ||
-      !std::all_of(mapping.chunks.begin(), mapping.chunks.end(), usable)) {
+      !std::all_of(mapping.chunks.begin(), mapping.chunks.end(), usable) ||
+      (homes != nullptr && homes->is_free_elsewhere(tensor.base, mapping.chunks))) {
     return false;
   }
   for (const ChunkIndex chunk : mapping.chunks) {
@@ -180,7 +182,7 @@ CUresult StrictSafety::evict(Pager& pager, ResidentTensor& tensor) noexcept {
 CUresult StrictSafety::allocated(Pager& pager, ResidentTensor& tensor, LaneIndex lane) noexcept {
   LaneUses before;
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
-  if (mapping != nullptr && adopt(memory_.chunks, tensor, *mapping, &before)) {
+  if (mapping != nullptr && adopt(memory_.chunks, pager.hooks.homes, tensor, *mapping, &before)) {
     const std::vector<ChunkIndex> chunks = mapping->chunks;
     const CUresult waits = lane != kNoLane ? memory_.lanes.wait_on(lane, before) : CUDA_SUCCESS;
     if (waits == CUDA_SUCCESS) {
@@ -203,14 +205,8 @@ void StrictSafety::map_ahead(Pager& pager, ResidentTensor& tensor) noexcept {
   if (memory_.chunks.available() < tensor.chunk_count) return;
   std::vector<ChunkIndex> chunks;
   CUresult refused = CUDA_SUCCESS;
-  while (chunks.size() < tensor.chunk_count) {
-    const ChunkIndex chunk = memory_.chunks.take_free(&refused);
-    if (chunk == kNoChunk) break;
-    chunks.push_back(chunk);
-  }
-  if (chunks.size() < tensor.chunk_count) {
-    for (const ChunkIndex taken : chunks) memory_.chunks.give_back(taken);
-  } else if (begin_arrival(pager, tensor, std::move(chunks)) == CUDA_SUCCESS) {
+  if (!take_free(memory_.chunks, pager.hooks.homes, tensor.base, tensor.chunk_count, &chunks, &refused)) return;
+  if (begin_arrival(pager, tensor, std::move(chunks)) == CUDA_SUCCESS) {
     const Arrival arrival = std::move(arrivals_.back());
     arrivals_.pop_back();
     if (land(pager, arrival, CUDA_SUCCESS, arrival.ready) == CUDA_SUCCESS) fence_.add(memory_.lanes, arrival.ready);

@@ -62,7 +62,7 @@ TEST_F(ChunkPoolTest, ARefusedCreationTakesNothing) {
   EXPECT_EQ(refused_, CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(pool_.existing(), 1u);
   EXPECT_EQ(pool_.bytes(), 4096u);
-  pool_.limit_to_existing();
+  pool_.set_limit(pool_.existing());
   EXPECT_EQ(pool_.available(), 0u);
   EXPECT_EQ(take(), kNoChunk);
   EXPECT_EQ(driver_.count("cuMemCreate"), 2u) << "it is not asked again";

@@ -1,7 +1,7 @@
 // Ranges, slabs, host slots and the ring: no two live pieces overlap, and what was given back is handed out again.
 #include <rapidcheck.h>
 
-#include "replay/memory/ranges.h"
+#include "replay/memory/addresses/ranges.h"
 #include "replay/memory/tiers/slots.h"
 #include "replay/queue/ring.h"
 #include "tests/support/test.h"
@@ -158,6 +158,40 @@ TEST(RangesTest, NeverOverlap) {
         [&](uint64_t address, uint64_t bytes) { ranges.release(address, bytes); });
     // Everything is free again and can be had as one.
     RC_ASSERT(ranges.allocate(127 * kUnit) != 0);
+  }));
+}
+
+// ... also in a zone that is used up again and again; and no two live ranges share a place.
+TEST(RangesTest, AreAtHomeInPlacesOfTheirOwn) {
+  EXPECT_TRUE(rc::check("live ranges and their homes are disjoint", [] {
+    Ranges ranges;
+    Homes homes;
+    ranges.reset({1 << 20, 128 * kUnit}, kUnit);
+    homes.reset(*rc::gen::inRange<uint64_t>(4, 200));
+    std::map<uint64_t, uint64_t> live;
+    uint64_t now = 0, peak = 0;
+    churn(
+        10 * kUnit,
+        [&](uint64_t bytes) {
+          const uint64_t address = ranges.allocate_at_home(bytes, homes);
+          if (address == 0) return address;
+          live[address] = ranges.padded(bytes) / kUnit;
+          peak = std::max(peak, now += live[address]);
+          std::set<Place> places;
+          for (const auto& [base, count] : live) {
+            RC_ASSERT(homes.of(base) != nullptr && homes.of(base)->size() == count);
+            places.insert(homes.of(base)->begin(), homes.of(base)->end());
+          }
+          RC_ASSERT(places.size() == now && homes.taken() == now);
+          RC_ASSERT(*places.rbegin() <= peak);
+          return address;
+        },
+        [&](uint64_t address, uint64_t bytes) {
+          now -= live[address];
+          live.erase(address);
+          ranges.release(address, bytes);
+          homes.leave(address);
+        });
   }));
 }
 
