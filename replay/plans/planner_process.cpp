@@ -260,12 +260,14 @@ void take(Result<plan::Plan> plan, const PlanPlace& place, plan::Safety safety, 
           PlannerAnswer* to) noexcept {
   auto* const plan_index = new PlanIndex;  // lives as long as the process
   std::string why;
+  // As the planner made it: the index adds edges that its order need not hold.
+  const plan::Plan as_made = plan.ok() && kept != nullptr ? plan.value() : plan::Plan();
   if (!plan.ok()) {
     to->message = plan.status().message();
   } else if (make_plan_index(std::move(plan.value()), place.zone, place.chunk_bytes, plan_index, &why, safety,
                              place.ranges_at)) {
     to->plan_index = plan_index;
-    const Status status = kept == nullptr ? Status{} : kept->keep(plan_index->plan);
+    const Status status = kept == nullptr ? Status{} : kept->keep(as_made);
     if (!status.ok()) say<Cause::plan_not_kept>(status.message());
     conclude(to, PlanState::ready);
     return;

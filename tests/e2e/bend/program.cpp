@@ -14,7 +14,8 @@
 // --diverge-every K, each K-th iteration is the usual one but for an op or two at random (recipe.h).
 //
 // random_program CUBIN SEED ITERATIONS [--replaced N] [--streams N] [--persistent N] [--ops N] [--odd-every K]
-// [--async] [--max-kib N] [--spread 1] [--grows-at N] [--loose N] [--unwaited] [--diverge-every K] [--retry]
+// [--async] [--max-kib N] [--spread 1] [--grows-at N] [--loose N] [--unwaited] [--diverge-every K]
+// [--resize N] [--retry]
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -79,6 +80,7 @@ struct Options : program::RandomOptions {
   int loose = 0;
   bool unwaited = false;
   int diverge_every = 0;
+  int resize = 0;  // an iteration's tensors have so many eighths of their sizes, at most, and at least one
 };
 
 struct Tensor {
@@ -190,6 +192,8 @@ class Program {
   }
   Tensor allocate(std::mt19937_64& random) { return allocate(program::draw_bytes(random, options_.sizes)); }
 
+  size_t resized(size_t bytes) const { return (bytes * eighths_ / 8 + 1023) / 1024 * 1024; }
+
   // Orders stream `stream` after the last work on the tensor, as a correct program must.
   void use(Tensor& tensor, int stream) {
     if (tensor.last_stream >= 0 && tensor.last_stream != stream) {
@@ -244,6 +248,8 @@ class Program {
     const program::Shape shape = {persistent_.size(), streams_.size(), options_.sizes};
     program::Ops ops =
         program::draw_ops(random, shape, odd ? options_.ops / 3 : options_.ops, static_cast<unsigned>(seed));
+    if (options_.resize > 0) eighths_ = 1 + own() % static_cast<unsigned>(options_.resize);
+    for (program::Op& op : ops) op.bytes = resized(op.bytes);
     const auto every = static_cast<unsigned>(options_.diverge_every);
     for (uint64_t times = every > 0 && salt % every == every - 1 ? 1 + own() % 2 : 0; times > 0; --times) {
       program::diverge(own, shape, &ops);
@@ -318,7 +324,7 @@ class Program {
   void replace(std::mt19937_64& random, unsigned salt) {
     for (size_t i = 0; i < static_cast<size_t>(options_.replaced); ++i) {
       const int stream = static_cast<int>(random() % streams_.size());
-      Tensor next = allocate(random);
+      Tensor next = allocate(resized(program::draw_bytes(random, options_.sizes)));
       use(next, stream);
       CHECK(cuMemsetD32Async, next.address, salt, next.bytes / 4, streams_[static_cast<size_t>(stream)]);
       mix({&next, &persistent_[i % persistent_.size()]}, stream, salt);
@@ -358,6 +364,7 @@ class Program {
   std::vector<CUstream> streams_;
   std::vector<Tensor> persistent_;
   std::vector<Tensor> replaced_;
+  size_t eighths_ = 8;  // of their sizes, that this iteration's tensors have
   std::vector<std::pair<CUdeviceptr, program::LateFree>> late_;
   uint32_t* pinned_ = nullptr;
   std::optional<Collector> collector_;
@@ -377,7 +384,8 @@ int main(int argc, char** argv) {
                   {"--spread", &options.sizes.spread},
                   {"--grows-at", &options.grows_at},
                   {"--loose", &options.loose},
-                  {"--diverge-every", &options.diverge_every}},
+                  {"--diverge-every", &options.diverge_every},
+                  {"--resize", &options.resize}},
                  {{"--serial", &options.serial},
                   {"--retry", &retries},
                   {"--async", &options.async},
