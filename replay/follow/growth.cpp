@@ -8,6 +8,9 @@
 #include "replay/plan/same_call.h"
 
 namespace reprise::replay {
+namespace {
+constexpr uint64_t kAhead = 8;  // part of a size
+}  // namespace
 
 void Growth::begin(uint32_t plan, const Matcher& matcher, const LiveAllocations& live, const Zone& arena) noexcept {
   plan_ = plan;
@@ -58,11 +61,15 @@ bool Growth::takes_another_plan() noexcept {
   return differs && hash != seen.first;
 }
 
+// What has outgrown one plan for varying sizes may outgrow the next one soon, as a cache does that grows with each step.
 std::vector<std::pair<uint64_t, uint64_t>> Growth::sizes_by_allocation() const noexcept {
   std::vector<std::pair<uint64_t, uint64_t>> sizes;
   const std::vector<uint64_t>& largest = seen_.at(plan_).largest;
-  for (size_t tensor = index_->persistent_count; tensor < largest.size(); ++tensor) {
-    sizes.emplace_back(index_->plan.tensors[tensor].recorded_allocation, largest[tensor]);
+  const bool again = plan::sizes_vary(index_->plan);
+  for (size_t t = index_->persistent_count; t < largest.size(); ++t) {
+    const plan::Tensor& tensor = index_->plan.tensors[t];
+    const uint64_t ahead = again && largest[t] > tensor.size ? largest[t] / kAhead : 0;
+    sizes.emplace_back(tensor.recorded_allocation, largest[t] + ahead);
   }
   return sizes;
 }
