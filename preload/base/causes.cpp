@@ -25,6 +25,15 @@ constexpr bool all_units_known() {
 }
 static_assert(all_units_known(), "a hole of causes.def has a unit that there is not");
 
+// Sizes that differ are not to look the same because both are rounded.
+bool looks_like_another(const CauseRow& row, std::span<const CauseValue> values, uint64_t bytes) {
+  std::string_view rest = row.sentence;
+  return std::any_of(values.begin(), values.end(), [&](const CauseValue& value) {
+    return take_piece(&rest).unit == Unit::bytes && value.number != bytes &&
+           readable_bytes(value.number) == readable_bytes(bytes);
+  });
+}
+
 template <typename Add>
 void add_value(Unit unit, const CauseValue& value, const Add& add) {
   if (unit == Unit::text) return add(value.text != nullptr ? value.text : "(null)");
@@ -57,7 +66,9 @@ void render(const CauseRow& row, std::span<const CauseValue> values, const Add& 
   for (const CauseValue& value : values) {
     const Piece piece = take_piece(&rest);
     add(piece.words);
-    add_value(piece.unit, value, add);
+    const bool exact = piece.unit == Unit::bytes && looks_like_another(row, values, value.number);
+    add_value(exact ? Unit::exact_bytes : piece.unit, value, add);
+    if (exact) add(" B");
   }
   add(rest);
 }

@@ -105,7 +105,8 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   memory_.outside.open(held, counters.given_bytes.load() + shared_.account.graphs.bytes());
   counters.outside_bytes.store(held);
   shared_.account.around.hold(held);
-  memory_.chunks.share(rule.bytes != 0 ? rule.bytes : UINT64_MAX, &shared_.account.around);
+  memory_.chunks.share(rule.bytes != 0 ? rule.bytes : UINT64_MAX, &shared_.account.around,
+                       {&Dispatcher::look_at_new_chunk, this});
   const bool room = rule.bytes == 0 || held + chunk_bytes <= rule.bytes;  // to measure with
   // It makes a chunk to see whether NVML's figure is ours: now, as later there may be no room for one within the
   // budget.
@@ -165,9 +166,17 @@ void Dispatcher::look_at_peak(void* self) noexcept {
   dispatcher.shared_.account.look_around(dispatcher.memory_);
 }
 
+// Pools of the program's give back, and the driver pages out, when no call shows it: what was held around the chunks
+// when the driver was asked last may have gone since, and would be told as a part of the peak.
+void Dispatcher::look_at_new_chunk(void* self, uint64_t at_once) noexcept {
+  Account& account = static_cast<Dispatcher*>(self)->shared_.account;
+  if (at_once <= account.counters.peak_used_bytes.load(std::memory_order_relaxed)) return;
+  if (account.counters.most_held.load(std::memory_order_relaxed) == 0) return account.raise_peak(at_once);
+  look_at_peak(self);
+}
+
 void Dispatcher::record_memory() noexcept {
   const uint64_t bytes = memory_.chunks.bytes();
-  shared_.account.raise_peak(memory_.chunks.take_recent_peak());
   const uint64_t moved = memory_.traffic.offloaded_bytes + memory_.traffic.reloaded_bytes;
   const bool first_moved = moved > 0 && recorded_moved_bytes_ == 0;
   if (bytes == recorded_bytes_ && !first_moved) return;

@@ -70,6 +70,7 @@ class Dispatcher {
   void follow_budget() noexcept;
   static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
   static void look_at_peak(void* self) noexcept;
+  static void look_at_new_chunk(void* self, uint64_t at_once) noexcept;
   void record_memory() noexcept;
 
   void say_short_of_addresses() noexcept;

@@ -129,6 +129,7 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
                                                          shared_.counters.budget_chunks.load() * shared_.chunk_bytes);
     const uint64_t least = full ? 0 : std::max(planner, shortage.needed_bytes + outside);
     const std::string name = trace::shown_name(entry.command.name);
+    shared_.account.told_least(least);
     if (full) {
       const RoomFigures room = room_now();
       shared_.account.room.write(shared_.run_log);

@@ -66,6 +66,7 @@ CUresult BesideCalls::refuse(const BesideCall& call, uint64_t held) noexcept {
   account_.refused.store(true, std::memory_order_relaxed);
   if (account_.counters.shortages.fetch_add(1) >= kMostTold) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t least = held + call.bytes;
+  account_.told_least(least);
   const uint64_t left = account_.fixed_budget() - std::min(account_.fixed_budget(), held);
   say<Cause::unmovable_above_budget>(call.name, call.bytes, left, least);
   RunLogLine line(run_log::shortage::line);

@@ -95,6 +95,10 @@ void RunReport::never_opened() noexcept {
   account_.graphs.look_back(device);
   write_unmanaged(device);
   common_.run_log.keep_warnings(false);
+  if (other_memory) account_.never_opened(device);
+  const uint64_t peak = account_.peak_used(false);
+  const uint64_t budget = account_.fixed_budget();
+  if (budget != 0 && peak > budget && !config_.audit) say_why_above("", peak, budget);
   write_end(nullptr, nullptr);
 }
 
@@ -203,13 +207,18 @@ void RunReport::say_what_failed(Session* open) noexcept {
   say<Cause::launch_was_refused>(name_at_end(), runtime().exit_code, launch);
 }
 
-// What nobody has said by the time that the program ends.
+// What nobody has said by the time that the program ends. Where a call got no memory, or the device failed, a line has
+// said that, but not that the driver's own memory stands above a budget of bytes; a percentage is of a peak that such a
+// program has not come to.
 void RunReport::say_above_budget(Session& last, uint64_t peak) noexcept {
-  if (has_told_of_failure(&last)) return;
   const WhyUnplanned& why = last.plans().why();
+  const bool failed = has_told_of_failure(&last);
   const uint64_t budget = account_.known(account_.peak_of_program());
   const uint64_t share = known_budget(account_.budget, account_.peak_of_program(), 0);
-  if (peak > budget && !config_.audit && say_why_above(why, peak, share)) return;
+  const bool above = peak > budget && !config_.audit && (!failed || account_.fixed_budget() != 0);
+  const char* const unplanned = failed || why.too_little().empty() ? "" : phrase<Cause::nothing_planned>();
+  if (above && say_why_above(unplanned, peak, share)) return;
+  if (failed) return;
   if (share < budget) {
     say<Cause::budget_was_raised>(name_at_end(), share, budget);
   }
@@ -218,11 +227,10 @@ void RunReport::say_above_budget(Session& last, uint64_t peak) noexcept {
 }
 
 // false: it is by no reason that a user can do something about.
-bool RunReport::say_why_above(const WhyUnplanned& why, uint64_t peak, uint64_t budget) noexcept {
+bool RunReport::say_why_above(const char* unplanned, uint64_t peak, uint64_t budget) noexcept {
   const Counters& counters = account_.counters;
   const std::string name = name_at_end();
-  const char* const unplanned = why.too_little().empty() ? "" : phrase<Cause::nothing_planned>();
-  const uint64_t least = std::max(peak, counters.least_budget_bytes.load());
+  const uint64_t least = std::max({peak, counters.least_budget_bytes.load(), account_.least_told.load()});
   const uint64_t outside = counters.most_outside.load();
   if (const uint64_t of_graphs = account_.graphs.most_bytes(); of_graphs != 0) {
     say<Cause::used_by_graphs>(name, peak, budget, of_graphs, unplanned, least);

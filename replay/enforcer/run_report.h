@@ -39,7 +39,7 @@ class RunReport {
   void write_end(Session* open, Session* last) noexcept;
   bool has_told_of_failure(Session* session) const noexcept;
   void say_above_budget(Session& last, uint64_t peak) noexcept;
-  bool say_why_above(const WhyUnplanned& why, uint64_t peak, uint64_t budget) noexcept;
+  bool say_why_above(const char* unplanned, uint64_t peak, uint64_t budget) noexcept;
   void say_plan_idle(const WhyUnplanned& why) noexcept;
   std::string name_at_end() const noexcept;
 

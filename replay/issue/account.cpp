@@ -15,16 +15,26 @@ void raise(std::atomic<uint64_t>& most, uint64_t value) noexcept {
 
 }  // namespace
 
-// A budget of what is free counts what the program holds already.
-void Account::open(const Config& config, CUdevice device, uint64_t held) noexcept {
-  const BesideLedger& ledger = common_.beside.of(device);
-  device_ = device;
+void Account::take_held_before(uint64_t held) noexcept {
+  const BesideLedger& ledger = common_.beside.of(device_);
   const uint64_t most_by_calls = ledger.most();
   const uint64_t most = held - std::min(held, ledger.now()) + most_by_calls;
   raise(counters.held_before, most);
   raise(counters.peak_used_bytes, most);
   raise(counters.peak_with_held, most_by_calls);
   raise(counters.most_held, most_by_calls);
+}
+
+void Account::never_opened(CUdevice device) noexcept {
+  device_ = device;
+  take_held_before(common_.held_on(device));
+  raise(counters.most_outside, counters.held_before.load());
+}
+
+// A budget of what is free counts what the program holds already.
+void Account::open(const Config& config, CUdevice device, uint64_t held) noexcept {
+  device_ = device;
+  take_held_before(held);
   budget = {config.budget.bytes, config.budget.fraction, config.plan_chunk_bytes};
   if (config.budget.free) fixed_budget_.store(budget.bytes = Outside::ask().free + held);
   if (config.audit) budget = {kAll, 0, 0};  // what the driver gives
@@ -55,10 +65,12 @@ uint64_t Account::held_by_driver() const noexcept {
 void Account::look_around(ManagedMemory& memory) noexcept {
   counters.look_again.store(false);
   for (int i = 0; i < kLooks; ++i) {
+    const uint32_t changes = memory.chunks.changes();
     const uint64_t ours = memory.chunks.bytes();
     graphs.look(device_);
     const Outside::Answer answer = Outside::ask();
-    if (memory.chunks.bytes() != ours && i + 1 < kLooks) continue;
+    const bool changed = changes % 2 != 0 || memory.chunks.changes() != changes;
+    if (changed && i + 1 < kLooks) continue;
     const uint64_t given = counters.given_bytes.load(std::memory_order_relaxed);
     const uint64_t outside = memory.outside.take(answer, ours, given + graphs.bytes());
     const uint64_t by_calls = common_.beside.of(device_).now() + graphs.bytes();
@@ -100,6 +112,8 @@ uint64_t Account::peak_of_program() const noexcept {
 }
 
 void Account::raise_peak(uint64_t bytes) noexcept { raise(counters.peak_used_bytes, bytes); }
+
+void Account::told_least(uint64_t bytes) noexcept { raise(least_told, bytes); }
 
 // What was taken for the program's own for a while, and was another one's, is in the peak and no longer in what is
 // held.

@@ -68,6 +68,8 @@ class Account {
 
   // The device's memory begins to be managed, while the program holds `held` of it. A context must be current.
   void open(const Config& config, CUdevice device, uint64_t held) noexcept;
+  // The program ends, and its memory was never managed.
+  void never_opened(CUdevice device) noexcept;
   // A context has ended: nothing of ours is on the device any more.
   void close(const ManagedMemory& memory) noexcept;
 
@@ -96,6 +98,8 @@ class Account {
   uint64_t peak_of_program() const noexcept;
   // Our chunks, and what is held around them, were this much at once: is it the most so far?
   void raise_peak(uint64_t bytes) noexcept;
+  // A call that got no memory was told that a budget of so much is needed.
+  void told_least(uint64_t bytes) noexcept;
   // The most that was used of the device, chunks and what is held around them, as far as that was seen at once.
   uint64_t peak_used(bool others) const noexcept;
   // The most that was held around Reprise. Where others were seen to take memory, what it was when the driver was asked
@@ -108,11 +112,13 @@ class Account {
   GraphMemory graphs;
   Around around;
   DeviceRoom room;
-  BudgetRule budget;                 // as it was asked for; rule() knows more
-  Moved moved;                       // in contexts that have ended
-  std::atomic<bool> refused{false};  // an allocation was, with a line that says what it lacks
+  BudgetRule budget;                    // as it was asked for; rule() knows more
+  Moved moved;                          // in contexts that have ended
+  std::atomic<bool> refused{false};     // an allocation was, with a line that says what it lacks
+  std::atomic<uint64_t> least_told{0};  // the largest budget that such lines ask for
 
  private:
+  void take_held_before(uint64_t held) noexcept;
   void raise_peak_with_held() noexcept;
 
   const Common& common_;

@@ -27,12 +27,15 @@ ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   if (existing_ >= limit_) return kNoChunk;
   // It counts before it is there: whoever is about to take memory around us sees it, or we see what was promised.
   const uint64_t bytes = (existing_ + 1) * chunk_bytes_;
+  changes_.fetch_add(1);
   bytes_.store(bytes);
   CUmemGenericAllocationHandle handle = 0;
   const bool room = around_ == nullptr || bytes + around_->bytes() <= shared_bytes_;
   const CUresult result = room ? driver().cuMemCreate(&handle, chunk_bytes_, &properties_, 0) : CUDA_SUCCESS;
-  if (!room || result != CUDA_SUCCESS) {
-    bytes_.store(existing_ * chunk_bytes_);
+  const bool made = room && result == CUDA_SUCCESS;
+  if (!made) bytes_.store(existing_ * chunk_bytes_);
+  changes_.fetch_add(1);
+  if (!made) {
     if (room) *error = result;
     return kNoChunk;
   }
@@ -47,18 +50,20 @@ ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   chunks_[index] = Chunk{};
   chunks_[index].handle = handle;
   ++existing_;
-  recent_peak_bytes_ = std::max(recent_peak_bytes_, with_around(bytes));
   if (bytes > peak_bytes_.load(std::memory_order_relaxed)) peak_bytes_.store(bytes, std::memory_order_relaxed);
+  if (watcher_.made != nullptr) watcher_.made(watcher_.user, with_around(bytes));
   return index;
 }
 
 void ChunkPool::destroy(ChunkIndex chunk) noexcept {
   if (chunks_[chunk].free) free_.erase({chunks_[chunk].freed, chunk});
+  changes_.fetch_add(1);
   driver().cuMemRelease(chunks_[chunk].handle);
   chunks_[chunk] = Chunk{};
   dead_.push_back(chunk);
   --existing_;
-  bytes_.store(existing_ * chunk_bytes_, std::memory_order_relaxed);
+  bytes_.store(existing_ * chunk_bytes_);
+  changes_.fetch_add(1);
 }
 
 ChunkIndex ChunkPool::take_free(CUresult* error) noexcept {

@@ -33,11 +33,17 @@ class ChunkPool {
  public:
   void open(CUdevice device, uint64_t chunk_bytes) noexcept;
 
+  // Who is told of each new chunk: the bytes of all, with what is held around them as far as that is known.
+  struct Watcher {
+    void (*made)(void* user, uint64_t at_once) noexcept = nullptr;
+    void* user = nullptr;
+  };
   // Chunks and what is held around them are to be no more than `bytes`, whatever the limit says: other threads take
   // more at any time.
-  void share(uint64_t bytes, const Around* around) noexcept {
+  void share(uint64_t bytes, const Around* around, const Watcher& watcher) noexcept {
     shared_bytes_ = bytes;
     around_ = around;
+    watcher_ = watcher;
   }
   // Upper bound of how many chunks may exist; chunks that exist already stay until they are
   // destroyed (Pager::shrink_to_limit).
@@ -76,8 +82,8 @@ class ChunkPool {
   // Bytes of device memory that exist now and at most; readable from any thread.
   uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   uint64_t peak_bytes() const noexcept { return peak_bytes_.load(std::memory_order_relaxed); }
-  // The most since this was asked last, with what was held around it then.
-  uint64_t take_recent_peak() noexcept { return std::exchange(recent_peak_bytes_, 0); }
+  // Odd while the driver creates or releases a chunk: then bytes() are not what there is. From any thread.
+  uint32_t changes() const noexcept { return changes_.load(); }
 
   // Releases all handles. Nothing may be mapped any more.
   void close() noexcept;
@@ -87,6 +93,7 @@ class ChunkPool {
   uint64_t with_around(uint64_t bytes) const noexcept { return around_ == nullptr ? bytes : bytes + around_->held(); }
   uint64_t shared_bytes_ = 0;
   const Around* around_ = nullptr;  // none: chunks are all that counts
+  Watcher watcher_;
   uint64_t chunk_bytes_ = 0;
   uint64_t limit_ = 0;
   uint64_t existing_ = 0;
@@ -97,7 +104,7 @@ class ChunkPool {
   std::vector<ChunkIndex> dead_;  // indices without a handle
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> peak_bytes_{0};
-  uint64_t recent_peak_bytes_ = 0;
+  std::atomic<uint32_t> changes_{0};
 };
 
 }  // namespace reprise::replay

@@ -80,6 +80,7 @@ bool Admission::can_be_used(uint64_t bytes) noexcept {
   const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
   if (rule.bytes == 0 || bytes <= budget) return true;
   if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return false;
+  shared_.account.told_least(bytes + outside);
   say<Cause::allocation_above_budget>(bytes, budget, bytes + outside);
   RunLogLine line(run_log::shortage::line);
   line.add(run_log::shortage::call, std::string("An allocation"))

@@ -115,6 +115,28 @@ TEST_F(Account, WhatTheBudgetCannotHoldIsRefusedWithALine) {
   }
 }
 
+// The driver pages it, so that it is never refused. Where nothing is left that could give way for it, the line at the
+// end and the page say so, whatever has failed meanwhile, and whether any other memory was ever there.
+TEST_F(Account, ManagedMemoryAboveTheBudgetIsTold) {
+  const Environment small = {{"REPRISE_BUDGET", "20MiB"}};
+  for (const bool alone : {false, true}) {
+    const auto argv = program("beside", alone ? Words{"managed", "24", "0", "0"} : Words{"managed", "24"});
+    run_managed(argv, small);
+    EXPECT_EQ(managed_.exit_code, alone ? 0 : 3) << managed_.err;
+    EXPECT_EQ(peak_, 24 * kMiB);
+    EXPECT_EQ(end_["peak_used_bytes"], peak_);
+    EXPECT_EQ(end_["outside_bytes"], peak_);
+    EXPECT_TRUE(has_cause(managed_.err, Cause::used_before)) << managed_.err;
+    EXPECT_TRUE(has(managed_.err, alone ? "ask for at least 24.0 MiB" : "ask for at least 28.0 MiB")) << managed_.err;
+    const Outcome launched =
+        reprise({"run", "--device", "sim", "--budget", "20MiB", "-o", file("a.html")}, argv, device());
+    EXPECT_FALSE(has(launched.err, "0 B of device memory")) << launched.err;
+    const std::string page = read_file(file("a.html"));
+    EXPECT_TRUE(has(page, "Device memory reached 24.0 MiB, above the budget of 20.0 MiB")) << launched.err;
+    EXPECT_FALSE(has(page, "never exceeded"));
+  }
+}
+
 // One meaning of a percentage from the recording to the replay.
 TEST_F(Account, APlanLeavesRoomForIt) {
   for (const char* kind : {"first", "managed"}) {

@@ -3,7 +3,9 @@ same lines, or an error that the program saw and that one message tells. Callers
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -85,6 +87,47 @@ def messages(outcome):
             if line.startswith("reprise:") and not line.startswith("reprise: simulated device:")]
 
 
+def above_budget(line):
+    """What the line says was used of the device, where it says that this is above the budget; else None."""
+    found = re.search(r"([0-9.]+ [KMG]?i?B) of device memory were used at most, above the budget", line)
+    return found and found.group(1)
+
+
+def readable(size):
+    """As messages say it: half of the last place is rounded up."""
+    if size < 1 << 10:
+        return f"{size} B"
+    unit, name = next(((unit, name) for unit, name in ((1 << 10, "KiB"), (1 << 20, "MiB")) if 2 * size < 2047 * unit),
+                      (1 << 30, "GiB"))
+    tenths = (20 * size + unit) // (2 * unit)
+    return f"{tenths / 10:.1f} {name}" if size * 100 < 9995 * unit else f"{(2 * size + unit) // (2 * unit)} {name}"
+
+
+def account(log, stats, got, ended_well):
+    """("same" | "wrong", why): what the run log and the last line tell is what the device has counted, and within the
+    budget unless a line says that it is not. A percentage is of a peak that a program with an error has not come to."""
+    if not os.path.exists(log):
+        return "wrong", "no run log"
+    with open(log, encoding="utf-8") as file:
+        entries = [json.loads(line) for line in file]
+    with open(stats, encoding="utf-8") as file:
+        counted = json.load(file)
+    peaks = [device["peak_bytes"] for device in counted.get("devices", [counted])]
+    ends = [entry for entry in entries if entry["kind"] == "end"]
+    if len(ends) != 1:
+        return "wrong", f"{len(ends)} ends in the run log"
+    used, budget = ends[0]["peak_used_bytes"], ends[0]["budget_bytes"]
+    if used not in peaks:  # that of the device whose memory is managed
+        return "wrong", f"a peak of {used} bytes is told, the device has counted {' or '.join(map(str, peaks))}"
+    told = [amount for amount in map(above_budget, messages(got)) if amount is not None]
+    if any(amount not in (readable(used), f"{used} B") for amount in told):
+        return "wrong", f"{told[0]} are told, the device has counted {used} bytes"
+    is_share = any("budget_percent" in entry for entry in entries if entry["kind"] == "start")
+    if used > budget and not told and (ended_well or not is_share):
+        return "wrong", f"{used} bytes of a budget of {budget}, and no word of it"
+    return "same", ""
+
+
 def verdict(expected, got):
     """("same" | "told" | "wrong", why): `expected` is the plain run, which ended well."""
     if got.code == TIMED_OUT:
@@ -97,7 +140,7 @@ def verdict(expected, got):
         return "wrong", "different lines before the error"
     if got.code != FAILED:
         return "wrong", f"exit code {got.code}"
-    count = len(messages(got))
+    count = sum(above_budget(line) is None for line in messages(got))
     return ("told", "") if count == 1 else ("wrong", f"an error with {count} messages")
 
 

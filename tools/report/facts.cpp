@@ -45,7 +45,7 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   if (facts.program.empty()) facts.program = command_of(log);
   if (log.not_managed) facts.budget = 0;                      // the one that was asked for was none
   if (log.budget_bytes > 0) facts.budget = log.budget_bytes;  // a plan may be tried within another one than its own
-  if (log.peak_device_bytes > 0) facts.peak_actual = peak_of_run(log);
+  facts.peak_actual = peak_of_run(log);
   // What the program asks for is less than what it takes of the device, which budgets in per cent are of.
   if (log.peak_footprint_bytes > 0) facts.peak_before = log.peak_footprint_bytes + log.outside_bytes;
   if (log.peak_program_bytes > 0) facts.peak_before = log.peak_program_bytes;

@@ -74,6 +74,10 @@ void say_budget(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
   const BudgetKept kept = budget_kept(facts);
   if (kept == BudgetKept::not_known) return;
+  const auto [peak, budget] = peak_and_budget(facts);
+  uint64_t least_bytes = std::max(facts.peak_actual, inputs.minimum_bytes);
+  for (const RunShortage& shortage : inputs.log->shortages) least_bytes = std::max(least_bytes, shortage.least_bytes);
+  const std::string least = least_bytes == facts.peak_actual ? peak : format_bytes(least_bytes);
   if (kept == BudgetKept::kept) {
     say.good(fmt::format("Device memory never exceeded the {}; the peak was {}{}.", budget_words(inputs, " of"),
                          format_bytes(facts.peak_actual), above_room(*inputs.log, facts.peak_actual)));
@@ -81,25 +85,22 @@ void say_budget(const Inputs& inputs, Sentences& say) {
     say.bad(fmt::format(
         "Device memory reached {}, above the budget of {}: CUDA graphs that allocate hold {} of it, which cannot be "
         "moved. Ask for at least {}.",
-        format_bytes(facts.peak_actual), format_bytes(facts.budget), format_bytes(inputs.log->graph_bytes),
-        format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
+        peak, budget, format_bytes(inputs.log->graph_bytes), least));
   } else if (inputs.log->budget_percent == 0 && inputs.log->outside_bytes > 0) {
     say.bad(fmt::format(
         "Device memory reached {}, above the budget of {}: the program and the driver hold {} of it that cannot be "
         "moved. Ask for at least {}.",
-        format_bytes(facts.peak_actual), format_bytes(facts.budget), format_bytes(inputs.log->outside_bytes),
-        format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
+        peak, budget, format_bytes(inputs.log->outside_bytes), least));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
     say.bad(fmt::format(
         "{} % of the program's peak are {}: less than one of its calls works on at once, and a percentage is "
         "never less than that. {} were used at most; ask for at least {}.",
-        inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual),
-        format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
+        inputs.log->budget_percent, budget, peak, least));
   } else {
     say.bad(fmt::format(
-        "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.",
-        format_bytes(facts.peak_actual), format_bytes(facts.budget)));
+        "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.", peak,
+        budget));
   }
 }
 

@@ -76,8 +76,8 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
                                       format_bytes(last.least_bytes)));
   }
   if (budget_kept(facts) == BudgetKept::passed) {
-    return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
-                                      format_bytes(facts.peak_actual), format_bytes(facts.budget)));
+    const auto [used, budget] = peak_and_budget(facts);
+    return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.", used, budget));
   }
   if (const std::string none = no_memory_words(log); !none.empty()) {
     return verdict("good", fmt::format("It ran as it does without Reprise: {}.", none));

@@ -254,11 +254,11 @@ inline bool is_half_over(const RunDivergence& one, uint64_t calls) {
   return !one.loop_end && calls > 0 && 2 * one.call >= calls;
 }
 
-// The most that the run took of the device, with what the program held around Reprise; 0: not known. Logs of before say
-// the most of each alone, which is no less.
+// The most that the run took of the device, with what the program held around Reprise, which may be all; 0: not known.
+// Logs of before say the most of each alone, which is no less.
 inline uint64_t peak_of_run(const RunLog& log) {
-  if (log.peak_device_bytes == 0) return 0;
   if (log.peak_used_bytes > 0) return log.peak_used_bytes;
+  if (log.peak_device_bytes == 0) return 0;
   return log.peak_device_bytes + log.outside_bytes;
 }
 

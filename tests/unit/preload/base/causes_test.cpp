@@ -68,6 +68,16 @@ class SayTest : public testing::Test {
   }
 };
 
+TEST(Causes, ShowSizesThatDifferToTheByteWhereRoundedOnesWouldBeTheSame) {
+  const auto line = [](uint64_t used, uint64_t budget) {
+    return words<Cause::budget_was_raised>(std::string(), used, budget);
+  };
+  EXPECT_EQ(line(109051905, 109051904),
+            "the budget of 109051905 B was raised to 109051904 B, which the smallest plan takes");
+  EXPECT_EQ(line(109051904, 109051904), "the budget of 104 MiB was raised to 104 MiB, which the smallest plan takes");
+  EXPECT_EQ(line(54525952, 109051904), "the budget of 52.0 MiB was raised to 104 MiB, which the smallest plan takes");
+}
+
 TEST_F(SayTest, WritesOneLineAndTellsTheListener) {
   testing::internal::CaptureStderr();
   errno = EBUSY;

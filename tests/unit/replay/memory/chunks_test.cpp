@@ -99,6 +99,37 @@ TEST_F(ChunkPoolTest, ADestroyedChunkComesBackClean) {
   EXPECT_EQ(pool_.size(), 1u);
 }
 
+// What is held around them is known only as far as somebody has asked the driver: the watcher may do so.
+TEST_F(ChunkPoolTest, EachNewChunkIsToldWithWhatIsHeldAroundIt) {
+  struct Seen {
+    ChunkPool& pool;
+    std::vector<uint64_t> at_once = {};
+  } seen{pool_};
+  Around around;
+  pool_.share(5 * 4096, &around,
+              {[](void* user, uint64_t at_once) noexcept {
+                 auto& watched = *static_cast<Seen*>(user);
+                 EXPECT_EQ(watched.pool.changes() % 2, 0u) << "the chunk is there";
+                 EXPECT_EQ(watched.pool.bytes(), watched.pool.existing() * 4096);
+                 watched.at_once.push_back(at_once);
+               },
+               &seen});
+  around.hold(3 * 4096);
+  const ChunkIndex a = take();
+  take();
+  EXPECT_EQ(take(), kNoChunk) << "no room beside what is held";
+  pool_.give_back(a);
+  take();
+  pool_.give_back(a);
+  const uint32_t changes = pool_.changes();
+  pool_.destroy(a);
+  EXPECT_NE(pool_.changes(), changes);
+  EXPECT_EQ(pool_.changes() % 2, 0u);
+  around.hold(4096);
+  take();
+  EXPECT_EQ(seen.at_once, (std::vector<uint64_t>{4 * 4096, 5 * 4096, 3 * 4096}));
+}
+
 TEST_F(ChunkPoolTest, RebuildingFreesWhatHasNoOccupantAndIsNotReserved) {
   const std::vector<ChunkIndex> all = {take(), take(), take()};
   ResidentTensor tensor;
