@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "preload/base/readable.h"
+#include "preload/trace/names.h"
 
 namespace reprise {
 namespace {
@@ -34,9 +35,27 @@ bool looks_like_another(const CauseRow& row, std::span<const CauseValue> values,
   });
 }
 
+// As people call it; empty where that is its name, or memory is short.
+std::string shown_call(std::string_view hole, const char* name) noexcept {
+  if (hole != "call" && hole != "kernel") return {};
+  try {
+    if (std::string_view(name).starts_with("_Z")) return trace::shown_name(name);
+  } catch (...) {
+  }
+  return {};
+}
+
 template <typename Add>
-void add_value(Unit unit, const CauseValue& value, const Add& add) {
-  if (unit == Unit::text) return add(value.text != nullptr ? value.text : "(null)");
+void add_text(std::string_view hole, const char* text, const Add& add) {
+  if (text == nullptr) return add("(null)");
+  const std::string shown = shown_call(hole, text);
+  add(shown.empty() ? std::string_view(text) : std::string_view(shown));
+}
+
+template <typename Add>
+void add_value(const Piece& piece, const CauseValue& value, const Add& add) {
+  const Unit unit = piece.unit;
+  if (unit == Unit::text) return add_text(piece.name, value.text, add);
   if (unit == Unit::bytes) return add(readable_bytes(value.number));  // too short to be allocated
   char digits[340];                                                   // the largest double has 309
   const auto number = static_cast<unsigned long long>(value.number);
@@ -67,7 +86,7 @@ void render(const CauseRow& row, std::span<const CauseValue> values, const Add& 
     const Piece piece = take_piece(&rest);
     add(piece.words);
     const bool exact = piece.unit == Unit::bytes && looks_like_another(row, values, value.number);
-    add_value(exact ? Unit::exact_bytes : piece.unit, value, add);
+    add_value(exact ? Piece{piece.words, piece.name, Unit::exact_bytes} : piece, value, add);
     if (exact) add(" B");
   }
   add(rest);

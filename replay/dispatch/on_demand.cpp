@@ -128,7 +128,7 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     const bool full = !too_small || (planner == 0 && shortage.needed_bytes <=
                                                          shared_.counters.budget_chunks.load() * shared_.chunk_bytes);
     const uint64_t least = full ? 0 : std::max(planner, shortage.needed_bytes + outside);
-    const std::string name = trace::shown_name(entry.command.name);
+    const char* const name = entry.command.name;
     shared_.account.told_least(least);
     if (full) {
       const RoomFigures room = room_now();
@@ -140,7 +140,7 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
       say<Cause::call_above_budget>(name, shortage.needed_bytes, shortage.limit_bytes, least, so_far, then);
     }
     RunLogLine line(run_log::shortage::line);
-    line.add(run_log::shortage::call, name)
+    line.add(run_log::shortage::call, trace::shown_name(name))
         .add(run_log::shortage::needed_bytes, shortage.needed_bytes)
         .add(run_log::shortage::least_bytes, least);
     shared_.run_log.write(line);

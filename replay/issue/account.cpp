@@ -36,7 +36,10 @@ void Account::open(const Config& config, CUdevice device, uint64_t held) noexcep
   device_ = device;
   take_held_before(held);
   budget = {config.budget.bytes, config.budget.fraction, config.plan_chunk_bytes};
-  if (config.budget.free) fixed_budget_.store(budget.bytes = Outside::ask().free + held);
+  if (config.budget.free) {
+    fixed_budget_.store(budget.bytes = Outside::ask().free + held);
+    room.budget_is_what_is_free();
+  }
   if (config.audit) budget = {kAll, 0, 0};  // what the driver gives
 }
 

@@ -23,6 +23,8 @@ class DeviceRoom {
   void write(RunLogWriter& log) const noexcept;
   // Says it, once, where the device has less room than the budget of so many bytes.
   void tell_of_less_than(uint64_t budget, RunLogWriter& log) noexcept;
+  // The budget is what is free, whatever that is: a budget that the user did not name is not complained of.
+  void budget_is_what_is_free() noexcept { told_.store(true); }
 
  private:
   mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include "preload/base/causes.h"
 #include "preload/driver/results.h"
+#include "preload/trace/names.h"
 
 namespace reprise::replay {
 namespace {
@@ -21,7 +22,7 @@ void RefusedLaunches::refused(const LogEntry& entry, CUresult result) noexcept {
     return;
   }
   if (count_.fetch_add(1) != 0) return;
-  first_.set(std::string(command.name) + " (CUDA error " + std::to_string(static_cast<int>(result)) + ")");
+  first_.set(trace::shown_name(command.name) + " (CUDA error " + std::to_string(static_cast<int>(result)) + ")");
 }
 
 std::string RefusedLaunches::told() const noexcept {

@@ -126,7 +126,11 @@ class Audit {
       return kExitFailure;
     }
     if (!log.started()) {
-      say("audit: the program has allocated no device memory: there is nothing to audit");
+      say(timed_out_
+              ? fmt::format("audit: the program was ended after {} s, before it allocated device memory: give it "
+                            "more time (--seconds)",
+                            options_.seconds)
+              : "audit: the program has allocated no device memory: there is nothing to audit");
       return kExitFailure;
     }
     if (timed_out_) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/outputs.h"
 #include "tools/cli/temporary.h"
+#include "tools/report/inputs.h"
 
 namespace reprise::tools {
 namespace {
@@ -71,22 +73,97 @@ Status write_machine(const std::string& path) {
   return write_file(path, text.value());
 }
 
-Status write_parts(const BugOptions& options, const TemporaryFolder& folder) {
-  if (Status machine = write_machine(folder.file("doctor.txt")); !machine.ok() || options.files.empty()) return machine;
-  const auto with_files = [&](std::vector<std::string> words) {
-    words.insert(words.begin() + 2, options.files.begin(), options.files.end());
-    return run_child(words, folder.file("messages.txt"));
-  };
-  const std::string self = installation().planner;
-  const std::string redacted = folder.file("bug");
-  int failed = with_files({self, "export", "--redact", "--format", "reprise", "-o", redacted});
-  if (failed == 0) failed = with_files({self, "report", "--redact", "-o", folder.file("bug.html")});
-  if (failed == 0) return {};
-  Result<std::string> why = read_file(folder.file("messages.txt"));
-  std::string line = why.ok() ? why.value().substr(0, why.value().find('\n')) : "no file was read";
-  if (line.starts_with("reprise: ")) line.erase(0, std::strlen("reprise: "));
-  return {StatusCode::invalid_argument, line};
+// ".trace"; nullptr: it is none of our files.
+const char* ending_of(const std::string& file) {
+  const Result<FileKind> kind = kind_of(file);
+  if (!kind.ok() || kind.value() == FileKind::unknown) return nullptr;
+  return kind.value() == FileKind::trace ? ".trace" : kind.value() == FileKind::plan ? ".plan" : ".run";
 }
+
+void append(std::string& list, const std::string& more) { list += (list.empty() ? "" : ", ") + more; }
+
+// What an archive has of the files. Those that belong together have the same numbers for names, and a page; each of the
+// others has numbers of its own. A file that is cut short is there as far as it can be read.
+class Parts {
+ public:
+  explicit Parts(const TemporaryFolder& folder) : folder_(folder) {}
+
+  // Not ok: none of the files could be read.
+  Status write(const std::vector<std::string>& files) {
+    if (is_one_recording(files)) {
+      together_ = files;
+    } else {
+      for (const std::string& file : files) add(file);
+    }
+    if (together_.empty()) return {StatusCode::invalid_argument, why_};
+    if (!is_made({"report", "--redact"}, together_, "bug.html")) append(out_of_page_, fmt::format("all ({})", why_));
+    unlink(messages().c_str());
+    return {};
+  }
+
+  // Empty: everything is in the page.
+  std::string left_out() const {
+    std::string text = out_of_page_.empty() ? "" : "left out of the page: " + out_of_page_;
+    if (!not_packed_.empty()) text += (text.empty() ? "" : "; ") + ("not packed: " + not_packed_);
+    return text;
+  }
+
+ private:
+  std::string messages() const { return folder_.file("messages.txt"); }
+
+  // By one of our commands. Its exit code says besides whether all of a file could be read.
+  bool is_made(std::vector<std::string> words, const std::vector<std::string>& files, const std::string& name,
+               const std::string& output = "") {
+    words.insert(words.begin(), installation().planner);
+    words.insert(words.end(), {"-o", folder_.file(output.empty() ? name : output)});
+    words.insert(words.end(), files.begin(), files.end());
+    run_child(words, messages());
+    if (std::filesystem::exists(folder_.file(name))) return true;
+    const Result<std::string> said = read_file(messages());
+    why_ = said.ok() ? said.value().substr(0, said.value().find('\n')) : "no file was read";
+    if (why_.starts_with("reprise: ")) why_.erase(0, std::strlen("reprise: "));
+    return false;
+  }
+
+  // Then they are in the archive, by the names that say what they are.
+  bool is_one_recording(const std::vector<std::string>& files) {
+    std::string last;
+    std::set<std::string> kinds;
+    for (const std::string& file : files) {
+      const char* const ending = ending_of(file);
+      last = ending == nullptr ? "" : std::string("bug") + ending;
+      why_ = file + (ending == nullptr ? ": neither a trace, a plan nor a run log" : ": another file of the same kind");
+      if (ending == nullptr || !kinds.insert(last).second) return false;
+    }
+    return is_made({"export", "--redact", "--format", "reprise"}, files, last, files.size() == 1 ? last : "bug");
+  }
+
+  void add(const std::string& file) {
+    std::vector<std::string> more = together_;
+    more.push_back(file);
+    if (is_one_recording(more)) {
+      together_ = more;
+      return;
+    }
+    std::string why = why_.substr(0, why_.find("; "));
+    if (why.starts_with(file + ": ")) why.erase(0, file.size() + 2);
+    const char* const ending = ending_of(file);
+    const std::string own = ending == nullptr ? "" : fmt::format("bug-{}{}", apart_ + 1, ending);
+    if (ending != nullptr && is_made({"export", "--redact", "--format", "reprise"}, {file}, own)) {
+      ++apart_;
+      append(out_of_page_, fmt::format("{} ({}: {})", file, own, why));
+    } else {
+      append(not_packed_, fmt::format("{} ({})", file, why));
+    }
+  }
+
+  const TemporaryFolder& folder_;
+  std::vector<std::string> together_;
+  int apart_ = 1;
+  std::string why_;  // the last one was not made
+  std::string out_of_page_;
+  std::string not_packed_;
+};
 
 int run_bug(BugOptions options) {
   const bool named = !options.output.empty();
@@ -100,8 +177,10 @@ int run_bug(BugOptions options) {
   }
   Result<TemporaryFolder> folder = TemporaryFolder::create();
   if (!folder.ok()) return fail(folder.status());
-  if (const Status made = write_parts(options, folder.value()); !made.ok()) return fail(made);
-  unlink(folder.value().file("messages.txt").c_str());
+  Parts parts(folder.value());
+  Status made = write_machine(folder.value().file("doctor.txt"));
+  if (made.ok() && !options.files.empty()) made = parts.write(options.files);
+  if (!made.ok()) return fail(made);
   const std::string archive = folder.value().path() + ".tar.gz";
   const RemovedWhenInterrupted unfinished(archive);
   const int packed = run_child({"tar", "-C", folder.value().path(), "-czf", archive, "."}, "");
@@ -114,6 +193,7 @@ int run_bug(BugOptions options) {
   say(fmt::format(
       "wrote {}: names of programs, kernels, files and folders are replaced by numbers; look at it before you send it",
       options.output));
+  if (!parts.left_out().empty()) say(parts.left_out());
   return 0;
 }
 
@@ -121,8 +201,7 @@ int run_bug(BugOptions options) {
 
 Action declare_bug(CLI::App& app, const ProgramArguments&) {
   auto options = std::make_shared<BugOptions>();
-  app.add_option("files", options->files, "A trace, a plan, a run log of what went wrong, in any order")
-      ->expected(0, 3);
+  app.add_option("files", options->files, "Traces, plans and run logs of what went wrong, in any order");
   app.add_option("-o,--output", options->output, "The archive (default: reprise-bug.tar.gz, or a free name like it)");
   return [options] { return run_bug(*options); };
 }

@@ -169,7 +169,7 @@ bool has_driver(std::vector<Check>& checks) {
   const bool named = std::getenv("REPRISE_DRIVER") != nullptr;  // then the problem names that file
   checks.push_back({"driver", Finding::missing,
                     named ? fmt::format("no driver: {}", driver_problem()) : "no driver: libcuda.so.1 is nowhere",
-                    "install NVIDIA's driver, or use --device sim"});
+                    "install NVIDIA's driver, one for CUDA 12.4 or newer, or use --device sim"});
   return false;
 }
 

@@ -133,6 +133,7 @@ TEST_F(Doctor, NoDriverAtAll) {
   const json report = examine("", {});
   EXPECT_EQ(exit_code_, 1);
   EXPECT_TRUE(has(check(report, "driver").value("value", ""), "no driver"));
+  EXPECT_TRUE(has(check(report, "driver").value("advice", ""), "12.4 or newer"));
 }
 
 TEST_F(Doctor, CuptiIsAskedForAndDoneWithout) {

@@ -18,6 +18,12 @@ class FirstThings : public InScratch {
     return run({"/bin/sh", "-c", line}, launching(merged({{"REPRISE_SIM_GRANULARITY", "16KiB"}}, more)));
   }
   void record() const { well(reprise({"record", "--device", "sim"}, small_trainer(8))); }
+  std::string unpacked() const {
+    const std::string folder = file("unpacked");
+    std::filesystem::create_directory(folder);
+    well(run({"/bin/tar", "-C", folder, "-xzf", file("reprise-bug.tar.gz")}, {}));
+    return folder;
+  }
   bool there(const std::string& name) const {
     const std::string path = file(name);
     return std::filesystem::exists(path) && std::filesystem::file_size(path) > 0;
@@ -43,6 +49,7 @@ TEST_F(FirstThings, ARunWithoutABudgetTakesWhatIsFree) {
   EXPECT_EQ(small.out, plain.out);
   EXPECT_GT(end_of("a.run")["offload_bytes"], 0u);
   EXPECT_LE(end_of("a.run")["peak_used_bytes"], needed * 3 / 4);
+  EXPECT_FALSE(has(small.err, "the budget is")) << "the user has named none";
 }
 
 TEST_F(FirstThings, ABudgetOfTheEnvironmentIsNotOverruled) {
@@ -104,15 +111,25 @@ TEST_F(FirstThings, WhatCostsMostIsPrinted) {
   EXPECT_TRUE(has(of_plan.out, "waited")) << of_plan.err;
 }
 
+// What lies beside a run log, and is of its run, is taken with it.
+TEST_F(FirstThings, WhatCostsMostOfARunNeedsItsTrace) {
+  well(reprise({"run", "--device", "sim", "--budget", "70%", "--trace", "a.trace", "--run-log", "a.run"},
+               small_trainer(8)));
+  EXPECT_TRUE(has(well(reprise({"top", "a.run"})).out, "gelu"));
+  well(reprise({"run", "--device", "sim", "--budget", "1GiB", "--run-log", "b.run"}, small_trainer(2)));
+  std::filesystem::copy_file(file("a.trace"), file("b.trace"));
+  const Outcome alone = reprise({"top", "b.run"});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_TRUE(has(alone.err, "top: b.run has no call sites, tensors or kernels; add its trace or plan, ")) << alone.err;
+}
+
 TEST_F(FirstThings, ABugIsPackedWithoutNames) {
   ASSERT_EQ(reprise({"run", "--device", "sim", "--budget", "70%", "--trace", "a.trace", "--run-log", "a.run"},
                     small_trainer(8))
                 .exit_code,
             0);
   well(reprise({"bug", "a.trace", "a.run"}));
-  const std::string folder = file("unpacked");
-  std::filesystem::create_directory(folder);
-  well(run({"/bin/tar", "-C", folder, "-xzf", file("reprise-bug.tar.gz")}, {}));
+  const std::string folder = unpacked();
   for (const char* name : {"doctor.txt", "bug.trace", "bug.run", "bug.html"}) {
     EXPECT_TRUE(there(std::string("unpacked/") + name)) << name;
   }
@@ -122,6 +139,35 @@ TEST_F(FirstThings, ABugIsPackedWithoutNames) {
     EXPECT_FALSE(has(texts, name)) << name;
   }
   EXPECT_EQ(reprise({"bug", "none.trace"}).exit_code, 1);
+}
+
+// ... whatever is given: the page alone is of what belongs together.
+TEST_F(FirstThings, ABugOfSeveralRunsIsPackedToo) {
+  record();
+  const Words run = {"run", "--device", "sim", "--budget", "70%", "--run-log"};
+  for (const char* log : {"a.run", "b.run"}) well(reprise(joined(run, {log}), small_trainer(8)));
+  std::filesystem::copy_file(file("chargpt.trace"), file("torn.trace"));
+  std::filesystem::resize_file(file("torn.trace"), std::filesystem::file_size(file("torn.trace")) * 2 / 3);
+  std::ofstream(file("notes.txt")) << "the trainer fails\n";
+  const Outcome made = well(reprise({"bug", "chargpt.trace", "a.run", "b.run", "torn.trace", "notes.txt"}));
+  for (const char* words :
+       {"left out of the page: a.run (bug-2.run: the run made another recording than this trace), b.run (bug-3.run: ",
+        "torn.trace (bug-4.trace: another file of the same kind); not packed: notes.txt (neither a trace, "}) {
+    EXPECT_TRUE(has(made.err, words)) << made.err;
+  }
+  unpacked();
+  std::string texts;
+  for (const char* name : {"bug.trace", "bug-2.run", "bug-3.run", "bug-4.trace", "bug.html"}) {
+    const std::string part = std::string("unpacked/") + name;
+    EXPECT_TRUE(there(part)) << name;
+    texts += read_file(file(part));
+    if (part.ends_with(".trace")) texts += reprise({"dump", part}).out;
+  }
+  for (const char* name : {"chargpt", "layer_forward", "Trainer", "gelu", file("").c_str()}) {
+    EXPECT_FALSE(has(texts, name)) << name;
+  }
+  well(reprise({"bug", "b.run", "a.run"}));
+  EXPECT_EQ(reprise({"bug", "notes.txt"}).exit_code, 2);
 }
 
 TEST_F(FirstThings, ARunSaysHowItGoes) {

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "lab"))
 sys.dont_write_bytecode = True
 
-from compare import rows, subjects, ways  # noqa: E402
+from compare import part, rows, subjects, ways  # noqa: E402
 
 BUILD = None
 SCRIPTS = ROOT / "examples" / "pytorch"
@@ -95,6 +95,20 @@ class Fit(unittest.TestCase):
 
     def test_a_target_out_of_reach_has_the_smallest_peak(self):
         self.assertEqual(self.fit(10, 3, {3: 60, 4: 40, 5: 30}, lambda count, peak: min(5, count + 1)), (5, 3))
+
+
+class Audit(unittest.TestCase):
+    def seconds(self, simulated):
+        lab = rows.Lab.__new__(rows.Lab)
+        lab.suite, lab.steps, lab.row_seconds = unittest.mock.MagicMock(), 6, part.SIMULATED_ROW_SECONDS if simulated else part.ROW_SECONDS
+        lab.suite.device.simulated, lab.folder = simulated, pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        lab.environment, lab.measure = unittest.mock.Mock(), lambda command, _: command
+        command = lab.audit(ways.Job("audit", subjects.ON_A_GPU[0], None, None), {"first_line_seconds": 20.5})
+        return int(command[command.index("--seconds") + 1])
+
+    def test_a_program_that_starts_slowly_is_audited_all_the_same(self):
+        self.assertEqual(self.seconds(simulated=False), 21 + rows.MOST_PREPARATION)
+        self.assertGreaterEqual(self.seconds(simulated=True), 10 * 45)
 
 
 class Parts(unittest.TestCase):

@@ -43,6 +43,22 @@ TEST(Causes, AreSaidInTheWordsOfTheGoldenFile) {
   EXPECT_TRUE(all == read_file(kGolden)) << "if these words are meant: cp " << made << " " << kGolden;
 }
 
+// A kernel by the driver's name for it tells people nothing.
+TEST(Causes, CallKernelsWhatPeopleCallThem) {
+  EXPECT_EQ(words<Cause::repeat_was_other>("_Z4gemmPKfS0_S0_Pf9GemmShape"),
+            "launched again, gemm did something else than the first time");
+  for (const CauseRow& row : kCauses) {
+    std::vector<CauseValue> values;
+    std::string_view rest = row.sentence;
+    for (Piece piece = take_piece(&rest); !piece.name.empty(); piece = take_piece(&rest)) {
+      const bool is_kernel = piece.unit == Unit::text && (piece.name == "call" || piece.name == "kernel");
+      values.emplace_back(is_kernel ? "_Z5saxpyIfEviT_PKS0_PS0_" : "a text");
+    }
+    EXPECT_FALSE(has(text_of(row, values), "_Z")) << row.id;
+  }
+  EXPECT_TRUE(has(words<Cause::call_not_supported>("cuMemMap"), "cuMemMap is not")) << "a call of the driver";
+}
+
 TEST(Causes, HaveNumbersWhoseKeysAreFreeInTheRunLog) {
   for (const CauseRow& row : kCauses) {
     std::set<std::string> keys = {"kind", "at_ns", "process", "run", "command", "message", "cause"};
