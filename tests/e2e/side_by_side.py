@@ -105,7 +105,10 @@ def readable(size):
 
 def account(log, stats, got, ended_well):
     """("same" | "wrong", why): what the run log and the last line tell is what the device has counted, and within the
-    budget unless a line says that it is not. A percentage is of a peak that a program with an error has not come to."""
+    budget unless a line says that it is not. A percentage is of a peak that a program with an error has not come to; the
+    device says nothing of one that leaves at once."""
+    if not ended_well and not os.path.exists(stats):
+        return "same", ""
     if not os.path.exists(log):
         return "wrong", "no run log"
     with open(log, encoding="utf-8") as file:
