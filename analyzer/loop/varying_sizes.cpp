@@ -86,6 +86,9 @@ class Evener {
   }
 
   bool differed() const { return differed_; }
+  // Are most launches of one kernel each? Libraries choose some by size; where most differ, it is another program's
+  // work.
+  bool is_alike() const { return 2 * of_one_kernel_ >= launches_; }
   std::shared_ptr<const Trace> take() { return std::move(trace_); }
 
  private:
@@ -112,6 +115,8 @@ class Evener {
       same_kernel = same_kernel && op(event).record.function == first.record.function;
       differed_ = differed_ || op(event).record.signature != first.record.signature;
     }
+    launches_ += first.record.op == trace::OpKind::launch ? 1u : 0u;
+    of_one_kernel_ += first.record.op == trace::OpKind::launch && same_kernel ? 1u : 0u;
     for (size_t access = 0; access < first.accesses.size(); ++access) even_accesses(events, access);
     for (const uint32_t event : events) {
       op(event).record.signature = structure_of(op(event));
@@ -165,6 +170,8 @@ class Evener {
   const LeastSizes& sizes_;
   std::unordered_map<uint64_t, uint64_t> recorded_size_;  // by allocation
   bool differed_ = false;
+  uint32_t launches_ = 0;  // places of the iteration
+  uint32_t of_one_kernel_ = 0;
 };
 
 // Those that are equal but for sizes: what a call touches through addresses in memory is not told by its kind.
@@ -199,7 +206,7 @@ std::optional<FoundLoop> with_even_sizes(const CallStream& recorded, const FindI
     for (const std::vector<uint32_t>& occurrence : occurrences) events.push_back(occurrence[place]);
     evener.even(events);
   }
-  if (!evener.differed()) return std::nullopt;
+  if (!evener.differed() || !evener.is_alike()) return std::nullopt;
   const std::shared_ptr<const Trace> evened = evener.take();
   CallStream calls = make_call_stream(*evened);
   FoundLoop loop = in_any_order(calls, find);

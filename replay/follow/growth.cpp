@@ -61,7 +61,8 @@ bool Growth::takes_another_plan() noexcept {
   return differs && hash != seen.first;
 }
 
-// What has outgrown one plan for varying sizes may outgrow the next one soon, as a cache does that grows with each step.
+// What has outgrown one plan for varying sizes may outgrow the next one soon, as a cache does that grows with each
+// step.
 std::vector<std::pair<uint64_t, uint64_t>> Growth::sizes_by_allocation() const noexcept {
   std::vector<std::pair<uint64_t, uint64_t>> sizes;
   const std::vector<uint64_t>& largest = seen_.at(plan_).largest;

@@ -30,8 +30,8 @@ class Growth {
 
   uint32_t plan() const noexcept { return plan_; }
   const PlanIndex& index() const noexcept { return *index_; }
-  // The largest sizes of the plan and of the iterations that it was left for, and some more where it is not the first that
-  // was left so, by the allocations that its tensors were when they were recorded.
+  // The largest sizes of the plan and of the iterations that it was left for, and some more where it is not the first
+  // that was left so, by the allocations that its tensors were when they were recorded.
   std::vector<std::pair<uint64_t, uint64_t>> sizes_by_allocation() const noexcept;
 
  private:

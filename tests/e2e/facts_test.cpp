@@ -119,10 +119,9 @@ TEST(Facts, AKernelThatWaitsForGoodIsToldAndEndsTheProgram) {
   const Scratch scratch;
   const Outcome got = run({built("bin/facts_program"), "6", "0", "2"}, examining(scratch, "70%"));
   EXPECT_EQ(got.exit_code, 3) << got.err;  // the program's own
-  EXPECT_TRUE(has_cause(got.err, Cause::trial_failed,
-                        {{"kernel", "waits"},
-                         {"how", phrase<Cause::trial_hung>()},
-                         {"from", "other bytes where it had not written"}}));
+  EXPECT_TRUE(has_cause(
+      got.err, Cause::trial_failed,
+      {{"kernel", "waits"}, {"how", phrase<Cause::trial_hung>()}, {"from", "other bytes where it had not written"}}));
   EXPECT_EQ(std::count(got.out.begin(), got.out.end(), '\n'), 2) << got.out;
 }
 

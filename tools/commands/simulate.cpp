@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
@@ -67,7 +68,6 @@ class Simulating {
   int run() {
     Status status = prepare();
     if (status.ok()) status = fill();
-    if (const Status shown = show_rows(); status.ok()) status = shown;
     progress_.clear();
     if (!status.ok()) return fail(of_what_there_is(cut_, arguments_.input, status));
     if (!arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
@@ -87,18 +87,15 @@ class Simulating {
   }
 
  private:
-  // Where no row has a plan, there is no table, only an error.
+  // Rows come as they are ready, but none before one has a plan: where none has, there is no table, only an error.
   Status show_rows() {
-    if (rows_.empty()) return {};
     const auto feasible = [](const SimulatedRow& row) { return row.trouble.empty(); };
-    if (std::none_of(rows_.begin(), rows_.end(), feasible)) {
-      return {StatusCode::infeasible, fmt::format("{}: {}", arguments_.input, rows_.front().trouble)};
-    }
+    if (shown_ == 0 && std::none_of(rows_.begin(), rows_.end(), feasible)) return {};
     progress_.clear();
-    std::vector<std::string> lines = to_table(rows_, {arguments_.ssd && !arguments_.no_ssd, !options_.trials.empty()});
-    lines[0] = painted(lines[0], Colour::bold, has_colours(STDOUT_FILENO));
+    const Columns columns{!arguments_.no_fluid, arguments_.ssd && !arguments_.no_ssd, !options_.trials.empty()};
     std::string text;
-    for (const std::string& line : lines) text += line + '\n';
+    if (shown_ == 0) text = painted(table_head(columns), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
+    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], columns, told_);
     return write_file("-", text);
   }
 
@@ -227,13 +224,16 @@ class Simulating {
     }
     for (const Budget& budget : budgets_) {
       if (Status status = fill(budget, budgets_.size() * policies_.size()); !status.ok()) return status;
+      if (Status status = show_rows(); !status.ok()) return status;
     }
     if (searching) {
       std::sort(rows_.begin(), rows_.end(), [](const SimulatedRow& one, const SimulatedRow& other) {
         return one.budget_bytes > other.budget_bytes;
       });
+      if (Status status = show_rows(); !status.ok()) return status;
     }
-    return {};
+    if (shown_ > 0) return {};
+    return {StatusCode::infeasible, fmt::format("{}: {}", arguments_.input, rows_.front().trouble)};
   }
 
   Status fill(const Budget& budget, uint64_t total) {
@@ -342,6 +342,8 @@ class Simulating {
   bool went_on_ = false;  // the recording did, behind the plan that its run made
   analyzer::Workload workload_;
   std::vector<SimulatedRow> rows_;
+  size_t shown_ = 0;  // of the rows
+  std::set<std::string> told_;
 };
 
 // What options were called before this release: still accepted, not in the help.

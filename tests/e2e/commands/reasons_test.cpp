@@ -52,8 +52,8 @@ TEST_F(Reasons, OfAProgramThatRepeatsNothing) {
 
 TEST_F(Reasons, OfOneThatWasKilled) {
   const std::string reason = reason_of(
-      "60%", {"/bin/bash", "-c", "\"$@\" & sleep 1.5; kill -9 $!; wait $!", "bash", built("bin/chargpt"), "--layers",
-              "1", "--width", "32", "--heads", "2", "--free-order", "shuffled", "--steps", "40000"});
+      "60%", {"/bin/bash", "-c", "\"$@\" & sleep 1.5; kill -9 $!; wait $!", "bash", built("bin/random_program"),
+              built("bin/hash_kernels.cubin"), "7", "400000", "--diverge-every", "1"});
   EXPECT_TRUE(has(ran_, "(" + reason + ")"));
 }
 

@@ -82,11 +82,13 @@ TEST(OnlineTest, APercentageIsPlannedFor) {
 TEST(OnlineTest, AFewEqualKernelsInARowHaveNoPlan) {
   std::string script = "alloc little 1024\n";
   for (int w = 0; w < 8; ++w) script += "alloc w" + std::to_string(w) + " 262144\n";
+  uint32_t random = 1;
+  const auto draw = [&](uint32_t below) { return (random = random * 1664525 + 1013904223) / 65536 % below; };
   for (int round = 0; round < 30; ++round) {
     for (int i = 0; i < 6; ++i) script += "kernel 0 one little\n";
-    for (int i = 0; i < 150; ++i) {  // of another size each time
-      script += "alloc a " + std::to_string(100'000 + 4096 * ((7 * round + i) % 29)) + "\n";
-      script += "kernel 0 two a w" + std::to_string((i * i + round) % 8) + "\nfree a\n";
+    for (int i = 0; i < 150; ++i) {  // of another size each time, with another tensor
+      script += "alloc a " + std::to_string(100'000 + 4096 * draw(29)) + "\n";
+      script += "kernel 0 two a w" + std::to_string(draw(8)) + "\nfree a\n";
     }
     script += "d2h 0 w1 pageable sync\n";
   }

@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "preload/base/readable.h"
 
 namespace reprise::tools {
 namespace {
-
-constexpr std::string_view kEmpty = "-";
 
 std::string percent(uint64_t part, uint64_t whole, int places) {
   return whole == 0 ? decimal(100, 1, places)
@@ -24,7 +20,7 @@ std::string policy_text(const SimulatedRow& row) {
 }
 
 std::string years_text(const SimulatedRow& row) {
-  return row.ssd_years ? decimal(*row.ssd_years, 1, 1) + " years" : std::string(kEmpty);
+  return row.ssd_years ? decimal(*row.ssd_years, 1, 1) + " years" : std::string("-");
 }
 
 std::string csv_bound(uint64_t bound) { return bound == 0 ? std::string() : std::to_string(bound); }
@@ -40,15 +36,15 @@ using Row = SimulatedRow;
 struct TableColumn {
   std::string_view head;
   int width;
-  bool Columns::*asked;  // nullptr: always
+  bool Columns::*shown;  // nullptr: always
   std::string (*text)(const Row&);
 };
 constexpr TableColumn kTable[] = {
     {"time", 10, nullptr, [](const Row& row) { return format_duration(row.time_ns); }},
     {"slower", 10, nullptr, [](const Row& row) { return slower_by(row.time_ns, row.compute_ns); }},
     {"at best", 10, nullptr, [](const Row& row) { return slower_by(row.bound_ns, row.compute_ns); }},
-    {"fluid", 10, nullptr, [](const Row& row) { return slower_by(row.fluid_ns, row.compute_ns); }},
-    {"joint", 10, nullptr, [](const Row& row) { return slower_by(row.joint_ns, row.compute_ns); }},
+    {"fluid", 10, &Columns::fluid, [](const Row& row) { return slower_by(row.fluid_ns, row.compute_ns); }},
+    {"joint", 10, &Columns::fluid, [](const Row& row) { return slower_by(row.joint_ns, row.compute_ns); }},
     {"out", 10, nullptr, [](const Row& row) { return format_bytes(row.offload_bytes); }},
     {"in", 10, nullptr, [](const Row& row) { return format_bytes(row.reload_bytes); }},
     {"SSD wrote", 10, &Columns::ssd, [](const Row& row) { return format_bytes(row.ssd_written_bytes); }},
@@ -100,31 +96,31 @@ std::string budget_text(const SimulatedRow& row) {
 }
 
 std::string slower_by(uint64_t time_ns, uint64_t compute_ns) {
-  if (time_ns == 0) return std::string(kEmpty);
+  if (time_ns == 0) return "-";
   const double more = compute_ns == 0 ? 0 : static_cast<double>(time_ns) / static_cast<double>(compute_ns) - 1;
   const std::string text = fmt::format("{:+.1f} %", 100 * more);
   return text == "-0.0 %" ? "+0.0 %" : text;
 }
 
-std::vector<std::string> to_table(const std::vector<SimulatedRow>& rows, const Columns& columns) {
-  std::vector<std::string> lines = {fmt::format("{:<18} {:<22}", "budget", "policy")};
-  std::set<std::string> told;
-  for (const SimulatedRow& row : rows) {
-    std::string& line = lines.emplace_back(fmt::format("{:<18} {:<22}", budget_text(row), policy_text(row)));
-    if (row.trouble.empty()) continue;
+std::string table_head(const Columns& columns) {
+  std::string text = fmt::format("{:<18} {:<22}", "budget", "policy");
+  for (const TableColumn& column : kTable) {
+    if (column.shown == nullptr || columns.*column.shown) text += fmt::format(" {:>{}}", column.head, column.width);
+  }
+  return text;
+}
+
+std::string table_row(const SimulatedRow& row, const Columns& columns, std::set<std::string>& told) {
+  std::string text = fmt::format("{:<18} {:<22}", budget_text(row), policy_text(row));
+  if (!row.trouble.empty()) {
     const bool is_new = told.insert(reason_of(row.trouble)).second;
-    line += fmt::format(" none: {}", is_new ? row.trouble : "as above");
+    return text + fmt::format(" none: {}\n", is_new ? row.trouble : "as above");
   }
   for (const TableColumn& column : kTable) {
-    if (column.asked != nullptr && !(columns.*column.asked)) continue;
-    const auto has_value = [&](const Row& row) { return row.trouble.empty() && column.text(row) != kEmpty; };
-    if (std::none_of(rows.begin(), rows.end(), has_value)) continue;
-    lines[0] += fmt::format(" {:>{}}", column.head, column.width);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].trouble.empty()) lines[i + 1] += fmt::format(" {:>{}}", column.text(rows[i]), column.width);
-    }
+    if (column.shown == nullptr || columns.*column.shown)
+      text += fmt::format(" {:>{}}", column.text(row), column.width);
   }
-  return lines;
+  return text + '\n';
 }
 
 std::string to_csv(const std::vector<SimulatedRow>& rows) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,14 +47,16 @@ std::string slower_by(uint64_t time_ns, uint64_t compute_ns);
 // "50% 20.0 GiB", or a size where a size was asked for: "20.0 GiB", or to the byte.
 std::string budget_text(const SimulatedRow& row);
 
-// Columns that are numbers in any case, and say something only where they are asked for.
+// Which columns there are beside those of every table: what would be empty in all rows is left out.
 struct Columns {
+  bool fluid = false;  // bounds by linear program
   bool ssd = false;
   bool disturbed = false;  // there is noise on transfers
 };
-// The table's lines without their ends, the head first. A column that is empty in all rows is left out; why there is no
-// plan is said once, whichever rows have none for it.
-std::vector<std::string> to_table(const std::vector<SimulatedRow>& rows, const Columns& columns);
+// The table line by line, so that rows can be shown as they are ready; the head without its line's end.
+std::string table_head(const Columns& columns);
+// `told`: why there is no plan, of rows before: the same reason is given once.
+std::string table_row(const SimulatedRow& row, const Columns& columns, std::set<std::string>& told);
 std::string to_csv(const std::vector<SimulatedRow>& rows);
 
 }  // namespace reprise::tools

@@ -137,6 +137,14 @@ TEST(VaryingSizes, ASliceOfAnotherSizeMoves) {
   EXPECT_EQ(moves, 1u);
 }
 
+// A chain of layers that are launched alike is no loop.
+TEST(VaryingSizes, OtherKernelsAreOtherWork) {
+  TraceBuilder program;
+  const uint64_t tensors[] = {program.allocate(4 * kChunk), program.allocate(8 * kChunk)};
+  for (size_t i = 0; i < 40; ++i) program.launch("layer" + std::to_string(i), {updates(tensors[i % 2])});
+  EXPECT_FALSE(Planning(program.trace(), {}).workload().ok());
+}
+
 // Two sizes in turn are an iteration of two steps as well, once it was seen twice.
 TEST(VaryingSizes, WhatRepeatsAsItIsIsPlannedAsItIs) {
   const trace::Trace trace = program_of({}, {3, 7, 3, 7, 3, 7, 3, 7});
