@@ -19,7 +19,7 @@ namespace {
 // A run log has no kernels and no tensors: "job.trace" and "job.plan" beside "job.run" are taken with it where they are
 // of this run.
 Status load_with_what_lies_beside(const std::vector<std::string>& paths, LoadedFiles& files) {
-  const Status loaded = load(paths, files);
+  Status loaded = load(paths, files);
   if (!loaded.ok() || files.trace || files.plan) return loaded;
   std::vector<std::string> found = paths;
   for (const char* ending : {".trace", ".plan"}) {
