@@ -34,8 +34,8 @@ struct FoundLoop {
   bool is_most() const { return coverage() >= 0.5; }
 };
 
-// What `find` finds in the calls as recorded, or with frees in another order (floating_frees.h) where that is less than
-// half of the recording, or with sizes made even (varying_sizes.h) where that is clearly more of it.
+// Looks in the calls as recorded. If the loop is less than half of the recording, looks with frees in another order
+// (floating_frees.h). If sizes made even (varying_sizes.h) give a loop that is clearly more, returns that one.
 FoundLoop find_loop_in(const CallStream& recorded, const FindIteration& find, const LeastSizes& sizes = {});
 
 }  // namespace reprise::analyzer

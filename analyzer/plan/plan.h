@@ -29,7 +29,7 @@ inline constexpr uint32_t kAccessMoves = 8;
 // Beside trace::OpFlags, in plans for iterations whose sizes vary. Of all calls: a tensor may be smaller, and an op's
 // signature is its structure (preload/trace/signature.h).
 inline constexpr uint16_t kCallAnySize = 1u << 14;
-// Of a launch: nothing is known of its kernel, so another one may take its place.
+// For launches: the plan uses no fact about the kernel, so any kernel may take its place.
 inline constexpr uint16_t kCallAnyKernel = 1u << 15;
 
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are

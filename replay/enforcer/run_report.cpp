@@ -207,9 +207,9 @@ void RunReport::say_what_failed(Session* open) noexcept {
   say<Cause::launch_was_refused>(name_at_end(), runtime().exit_code, launch);
 }
 
-// What nobody has said by the time that the program ends. Where a call got no memory, or the device failed, a line has
-// said that, but not that the driver's own memory stands above a budget of bytes; a percentage is of a peak that such a
-// program has not come to.
+// Says at the program's end that the device held more than the budget, if no line has said it. A line about a call
+// without memory, or about a failed device, does not say it. A percentage is left out after such a failure: the program
+// has not reached the peak that it is a share of.
 void RunReport::say_above_budget(Session& last, uint64_t peak) noexcept {
   const WhyUnplanned& why = last.plans().why();
   const bool failed = has_told_of_failure(&last);

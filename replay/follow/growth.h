@@ -17,11 +17,11 @@ namespace reprise::replay {
 
 class Growth {
  public:
-  // Plan number `plan` was left before a call that may be its next one but for its size.
+  // The program left plan number `plan` before a call that may differ from the plan's next call in its size alone.
   void begin(uint32_t plan, const Matcher& matcher, const LiveAllocations& live, const Zone& arena) noexcept;
-  // ... or before a call that may be the first one of one of these.
+  // Follows the call if it may differ from the first call of one of these plans in its size alone.
   void begin(const std::vector<KnownPlan>& plans, const CalledAs& call, size_t alive, const Zone& arena) noexcept;
-  // What is followed is no iteration.
+  // Forgets the iteration that is followed.
   void stop() noexcept { follows_.reset(); }
   // One call, from that one on; `same(Rehearsal*)`: is it the one that is expected? true: the iteration is over, and
   // another plan is wanted.
