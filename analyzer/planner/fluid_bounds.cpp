@@ -25,9 +25,15 @@ uint64_t solve(const Workload& workload, uint64_t capacity, FluidOptions options
 
 }  // namespace
 
+bool has_fluid_bound(const Workload& workload) { return workload.graph.devices == 1; }
+
+bool has_joint_bound(const Workload& workload, bool recompute) {
+  return recompute && has_fluid_bound(workload) && !recompute_candidates(workload.graph).empty();
+}
+
 FluidBounds fluid_bounds(const Workload& workload, uint64_t budget_bytes, bool recompute, const FluidOptions& options) {
   FluidBounds bounds;
-  if (workload.graph.devices > 1) {
+  if (!has_fluid_bound(workload)) {
     bounds.trouble = "there is no fluid bound for several devices";
     return bounds;
   }

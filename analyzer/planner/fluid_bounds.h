@@ -19,6 +19,10 @@ struct FluidBounds {
 // `budget_bytes`: at least the workload's minimum. Graphs for several devices have none.
 FluidBounds fluid_bounds(const Workload& workload, uint64_t budget_bytes, bool recompute, const FluidOptions& options);
 
+// Whether a plan for one budget could have these bounds at all, before any is computed.
+bool has_fluid_bound(const Workload& workload);
+bool has_joint_bound(const Workload& workload, bool recompute);
+
 // A line for the command line, under that of the plan.
 std::string explain(const plan::Plan& plan, const FluidBounds& bounds);
 

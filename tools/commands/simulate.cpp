@@ -92,10 +92,9 @@ class Simulating {
     const auto feasible = [](const SimulatedRow& row) { return row.trouble.empty(); };
     if (shown_ == 0 && std::none_of(rows_.begin(), rows_.end(), feasible)) return {};
     progress_.clear();
-    const Columns columns{!arguments_.no_fluid, arguments_.ssd && !arguments_.no_ssd, !options_.trials.empty()};
     std::string text;
-    if (shown_ == 0) text = painted(table_head(columns), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
-    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], columns, told_);
+    if (shown_ == 0) text = painted(table_head(columns_), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
+    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], columns_, told_);
     return write_file("-", text);
   }
 
@@ -214,6 +213,10 @@ class Simulating {
       return {workload.status().code(), fmt::format("{}: {}", arguments_.input, workload.status().message())};
     }
     workload_ = std::move(workload.value());
+    columns_.fluid = !arguments_.no_fluid && analyzer::has_fluid_bound(workload_);
+    columns_.joint = !arguments_.no_fluid && analyzer::has_joint_bound(workload_, options_.recompute);
+    columns_.ssd = arguments_.ssd && !arguments_.no_ssd;
+    columns_.disturbed = !options_.trials.empty();
     return {};
   }
 
@@ -342,6 +345,7 @@ class Simulating {
   bool went_on_ = false;  // the recording did, behind the plan that its run made
   analyzer::Workload workload_;
   std::vector<SimulatedRow> rows_;
+  Columns columns_;
   size_t shown_ = 0;  // of the rows
   std::set<std::string> told_;
 };

@@ -179,6 +179,21 @@ TEST_F(SimulateCommand, TracesToo) {
   EXPECT_TRUE(has(well(reprise({"simulate", trace, "--budget", "50%"})).out, "auto ("));
 }
 
+// Nothing is known of the trace's kernels, so no plan may repeat one; the graph's may be repeated.
+TEST_F(SimulateCommand, ABoundWithRecomputeHasAColumnWhereSomethingMayBeComputedAgain) {
+  const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
+  EXPECT_FALSE(has(lines(well(reprise({"simulate", trace, "--budget", "50%"})).out)[0], "joint"));
+  const std::string graph = write("chain.json", R"({"tensors":[{"id":0,"bytes":2097152,"persistent":1},
+      {"id":1,"bytes":2097152,"persistent":0},{"id":2,"bytes":2097152,"persistent":0},
+      {"id":3,"bytes":2097152,"persistent":0},{"id":4,"bytes":2097152,"persistent":0}],"kernels":[
+      {"name":"a","duration_ns":1000,"inputs":[0],"outputs":[1]},
+      {"name":"b","duration_ns":1000,"inputs":[1],"outputs":[2]},
+      {"name":"c","duration_ns":1000,"inputs":[2],"outputs":[3]},
+      {"name":"d","duration_ns":1000,"inputs":[3,1],"outputs":[4]}]})");
+  EXPECT_TRUE(has(lines(well(reprise({"simulate", graph, "--budget", "80%"})).out)[0], "joint"));
+  EXPECT_FALSE(has(lines(well(reprise({"simulate", graph, "--budget", "80%", "--no-recompute"})).out)[0], "joint"));
+}
+
 TEST_F(SimulateCommand, TheHelpExplainsTheColumns) {
   const std::string help = reprise({"simulate", "--help"}).out;
   for (const char* column : {"Columns:", "at best,", "fluid,", "joint,", "SSD:"}) {

@@ -44,7 +44,7 @@ constexpr TableColumn kTable[] = {
     {"slower", 10, nullptr, [](const Row& row) { return slower_by(row.time_ns, row.compute_ns); }},
     {"at best", 10, nullptr, [](const Row& row) { return slower_by(row.bound_ns, row.compute_ns); }},
     {"fluid", 10, &Columns::fluid, [](const Row& row) { return slower_by(row.fluid_ns, row.compute_ns); }},
-    {"joint", 10, &Columns::fluid, [](const Row& row) { return slower_by(row.joint_ns, row.compute_ns); }},
+    {"joint", 10, &Columns::joint, [](const Row& row) { return slower_by(row.joint_ns, row.compute_ns); }},
     {"out", 10, nullptr, [](const Row& row) { return format_bytes(row.offload_bytes); }},
     {"in", 10, nullptr, [](const Row& row) { return format_bytes(row.reload_bytes); }},
     {"SSD wrote", 10, &Columns::ssd, [](const Row& row) { return format_bytes(row.ssd_written_bytes); }},

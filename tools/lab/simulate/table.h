@@ -50,6 +50,7 @@ std::string budget_text(const SimulatedRow& row);
 // Which columns there are beside those of every table: what would be empty in all rows is left out.
 struct Columns {
   bool fluid = false;  // bounds by linear program
+  bool joint = false;  // those with recompute
   bool ssd = false;
   bool disturbed = false;  // there is noise on transfers
 };
