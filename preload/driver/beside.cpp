@@ -60,6 +60,12 @@ void BesideLedger::made(BesideKind kind, uint64_t bytes) noexcept {
   raise(most_, now());
 }
 
+void BesideLedger::saw_free(uint64_t bytes) noexcept {
+  uint64_t seen = least_free();
+  while (seen > bytes && !least_free_.compare_exchange_weak(seen, bytes, std::memory_order_relaxed)) {
+  }
+}
+
 void BesideLedger::given_back(BesideKind kind, uint64_t bytes) noexcept {
   if (kind == BesideKind::graph) return;
   std::atomic<uint64_t>& now = entries_[static_cast<size_t>(kind)].now;

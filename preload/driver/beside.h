@@ -39,6 +39,9 @@ class BesideLedger {
   // Of all kinds: now, and at most at once.
   uint64_t now() const noexcept;
   uint64_t most() const noexcept { return most_.load(std::memory_order_relaxed); }
+  // The device has so much free behind a call; UINT64_MAX: none has told.
+  void saw_free(uint64_t bytes) noexcept;
+  uint64_t least_free() const noexcept { return least_free_.load(std::memory_order_relaxed); }
 
  private:
   struct Entry {
@@ -48,6 +51,7 @@ class BesideLedger {
   };
   std::array<Entry, kBesideKinds> entries_;
   std::atomic<uint64_t> most_{0};
+  std::atomic<uint64_t> least_free_{UINT64_MAX};
 };
 
 // By device; what has no such number is not counted.

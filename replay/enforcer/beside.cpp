@@ -101,6 +101,7 @@ void BesideCalls::after(const BesideCall& call, CUresult result, Session* sessio
   const uint64_t chunks = ours ? session->memory().chunks.bytes() : 0;
   const std::optional<uint64_t> free = free_bytes_for(call, ours);
   BesideLedger& ledger = common_.beside.of(call.device);
+  if (free && !ours) ledger.saw_free(*free);
   uint64_t made = 0;
   if (result == CUDA_SUCCESS && call.bytes != 0) {
     made = made_by_call(call, free, chunks);

@@ -15,10 +15,16 @@ void raise(std::atomic<uint64_t>& most, uint64_t value) noexcept {
 
 }  // namespace
 
+// The driver may still have what a call gave back in its stream's order. Where the program has the device to itself,
+// the least that was free tells the most that was held.
 void Account::take_held_before(uint64_t held) noexcept {
   const BesideLedger& ledger = common_.beside.of(device_);
   const uint64_t most_by_calls = ledger.most();
-  const uint64_t most = held - std::min(held, ledger.now()) + most_by_calls;
+  uint64_t most = held - std::min(held, ledger.now()) + most_by_calls;
+  const Outside::Answer now = Outside::ask();
+  if (now.total != 0 && now.total - now.free == held && ledger.least_free() != UINT64_MAX) {
+    most = now.total - std::min(now.free, ledger.least_free());
+  }
   raise(counters.held_before, most);
   raise(counters.peak_used_bytes, most);
   raise(counters.peak_with_held, most_by_calls);

@@ -105,8 +105,8 @@ def readable(size):
 
 def account(log, stats, got, ended_well):
     """("same" | "wrong", why): what the run log and the last line tell is what the device has counted, and within the
-    budget unless a line says that it is not. A percentage is of a peak that a program with an error has not come to; the
-    device says nothing of one that leaves at once."""
+    budget unless a line says that it is not. A percentage is of a peak that a program with an error has not come to, and is not
+    known where nothing is managed; the device says nothing of one that leaves at once."""
     if not ended_well and not os.path.exists(stats):
         return "same", ""
     if not os.path.exists(log):
@@ -126,7 +126,8 @@ def account(log, stats, got, ended_well):
     if any(amount not in (readable(used), f"{used} B") for amount in told):
         return "wrong", f"{told[0]} are told, the device has counted {used} bytes"
     is_share = any("budget_percent" in entry for entry in entries if entry["kind"] == "start")
-    if used > budget and not told and (ended_well or not is_share):
+    unknown = is_share and (budget == 0 or not ended_well)
+    if used > budget and not told and not unknown:
         return "wrong", f"{used} bytes of a budget of {budget}, and no word of it"
     return "same", ""
 
