@@ -48,6 +48,8 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
     case EntryKind::read_back:
       perform_read_back(entry);
       break;
+    case EntryKind::left_out:
+      break;  // the plan was left, and it is in nobody's way
     case EntryKind::activate:
       break;  // the dispatcher performs these itself
   }

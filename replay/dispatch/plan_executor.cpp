@@ -211,6 +211,7 @@ PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
   const uint64_t iteration = entry.iteration;
   switch (entry.kind) {
     case EntryKind::op:
+    case EntryKind::left_out:
     case EntryKind::allocate:
     case EntryKind::free:
       if (call == kUnplanned) return Taken::diverge;
@@ -393,7 +394,8 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
     entry.waiter->grant();
     return stalls_.look_behind_issue();
   }
-  const CUresult result = issuer_.issue(entry, transfers_.activity_id(instance));
+  const bool runs = entry.kind != EntryKind::left_out;
+  const CUresult result = runs ? issuer_.issue(entry, transfers_.activity_id(instance)) : CUDA_SUCCESS;
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     plan_.failure = phrase<Cause::launch_lacked_memory>();  // on demand it is issued again, with less of ours
     return;
@@ -421,8 +423,10 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
       give_up_facts(shared_, plan_.number);
     }
   }
-  issuer_.refused_launches.answered(entry, result);
-  issuer_.conclude(entry, result, use);
+  if (entry.kind == EntryKind::op) {
+    issuer_.refused_launches.answered(entry, result);
+    issuer_.conclude(entry, result, use);
+  }
   progress_.issued(instance, use);
   if (result != CUDA_SUCCESS) plan_.failure = phrase<Cause::call_failed>();
   shared_.command_log.done(&entry);

@@ -164,7 +164,8 @@ void RunReport::write_end(Session* open, Session* last) noexcept {
       .add(run_log::end::peak_program_bytes, account_.peak_of_program())
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
       .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
-      .add(run_log::end::budget_bytes, account_.known(account_.peak_of_program()))
+      .add(run_log::end::budget_bytes,
+           last != nullptr ? account_.known(account_.peak_of_program()) : account_.fixed_budget())
       .add(run_log::end::host_bytes, last != nullptr ? last->memory().host.capacity() : 0)
       .add(run_log::end::offload_bytes, moved.traffic.offloaded_bytes)
       .add(run_log::end::reload_bytes, moved.traffic.reloaded_bytes)

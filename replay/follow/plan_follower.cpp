@@ -77,7 +77,7 @@ template <typename Same>
 FollowedCall PlanFollower::step(const CalledAs& call, const char* got, bool blind, Same same) noexcept {
   FollowedCall step;
   this_call_ = calls_ + 1;
-  if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
+  if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != began_.divergences) {
     leave_as_dispatcher();
   }
   bool gave_way = false;
@@ -92,6 +92,11 @@ FollowedCall PlanFollower::step(const CalledAs& call, const char* got, bool blin
   }
   if (following_) {
     step.planned = same(&step);
+    if (!step.planned) {
+      const auto here = [&] { return same(&step); };
+      step.left_out = joins_.join(&matcher_, current_, this_call_, plans_[current_].calls(), here);
+      step.planned = step.left_out != nullptr;
+    }
     if (step.planned) {
       rounds_.called();
       ++calls_;
@@ -177,7 +182,7 @@ bool PlanFollower::begins_here(uint32_t plan, const CalledAs& call, Same same, F
 // iteration, longer, that has been gone through meanwhile, of which it is a part.
 std::optional<uint32_t> PlanFollower::successor(const CalledAs& call) noexcept {
   const auto none = static_cast<uint32_t>(plans_.size());
-  const uint32_t better = matcher_.iteration() == began_iteration_ ? none : plans_[current_].better.value_or(none);
+  const uint32_t better = matcher_.iteration() == began_.iteration ? none : plans_[current_].better.value_or(none);
   for (uint32_t plan = 0; plan < none; ++plan) {
     KnownPlan& other = plans_[plan];
     const bool is_longer = other.was_rehearsed(this_call_) && other.calls() > plans_[current_].calls();
@@ -195,33 +200,34 @@ bool PlanFollower::has_ruled(uint32_t plan) const noexcept {
   const uint32_t loop = plans_[plan].loop();
   const auto of_loop = [&](const KnownPlan& known) { return known.loop() == loop && known.iterations() > 0; };
   if (std::any_of(plans_.begin(), plans_.end(), of_loop)) return true;
-  return following_ && plans_[current_].loop() == loop && matcher_.iteration() > began_iteration_;
+  return following_ && plans_[current_].loop() == loop && matcher_.iteration() > began_.iteration;
 }
 
 // With cast_.
 void PlanFollower::begin(uint32_t plan) noexcept {
   current_ = plan;
   matcher_.begin(&plans_[plan].index(), cast_.addresses(), shared_.arena_all, repetition_.next_iteration());
-  began_iteration_ = repetition_.next_iteration();
-  divergences_seen_ = shared_.dispatcher_divergences.load(std::memory_order_acquire);
+  began_.iteration = repetition_.next_iteration();
+  began_.divergences = shared_.dispatcher_divergences.load(std::memory_order_acquire);
 }
 
 void PlanFollower::end_plan() noexcept {
   following_ = false;
   KnownPlan& known = plans_[current_];
-  rounds_.ruled(matcher_.iteration() - began_iteration_);
-  known.ruled(matcher_.iteration() - began_iteration_);
+  rounds_.ruled(matcher_.iteration() - began_.iteration);
+  known.ruled(matcher_.iteration() - began_.iteration);
   repetition_.plan_ends(known.loop(), matcher_.next(), known.index());
   ended_.handovers = matcher_.end();
+  joins_.left(this_call_);
 }
 
 // The dispatcher has ended the plan, or could not begin it, and has logged why.
 void PlanFollower::leave_as_dispatcher() noexcept {
   const bool refused = !shared_.refusal.get().empty();
-  if (refused) began_iteration_ = matcher_.iteration();  // however far the program has come, the plan ruled none of it
+  if (refused) began_.iteration = matcher_.iteration();  // however far the program has come, the plan ruled none of it
   end_plan();
   ended_.whole = false;
-  if (matcher_.iteration() > began_iteration_) return repetition_.left_planned_iterations();
+  if (matcher_.iteration() > began_.iteration) return repetition_.left_planned_iterations();
   rounds_.activated_in_vain();
   plans_[current_].left_early(refused, refused);
   repetition_.left_plan(matcher_.next());  // an iteration on demand that began with the plan
@@ -230,7 +236,7 @@ void PlanFollower::leave_as_dispatcher() noexcept {
 void PlanFollower::diverge(const char* got, const std::string& difference) noexcept {
   KnownPlan& plan = plans_[current_];
   end_plan();
-  const bool early = matcher_.iteration() == began_iteration_;
+  const bool early = matcher_.iteration() == began_.iteration;
   std::string why = "expected " + matcher_.expected() + ", got " + got;
   if (!difference.empty()) why += " (" + difference + ")";
   if (early) rounds_.activated_in_vain();

@@ -12,6 +12,7 @@
 #include "preload/calls/command.h"
 #include "replay/follow/cast.h"
 #include "replay/follow/growth.h"
+#include "replay/follow/joins.h"
 #include "replay/follow/known_plan.h"
 #include "replay/follow/live_allocations.h"
 #include "replay/follow/repetition.h"
@@ -33,12 +34,14 @@ struct FollowedCall {
   const std::vector<CUdeviceptr>* cast = nullptr;  // its persistent tensors, in its order, until the next call
   Match match;
   CUdeviceptr address = 0;  // of a planned allocation
+  // Calls of the plan that come first, which the program has left out; until the next call.
+  const std::vector<Match>* left_out = nullptr;
 };
 
 class PlanFollower {
  public:
   explicit PlanFollower(Shared* shared, CountedLoops before = {}) noexcept
-      : shared_(*shared), repetition_(shared, std::move(before)) {}
+      : shared_(*shared), repetition_(shared, std::move(before)), joins_(&shared->run_log) {}
 
   // To be asked for each call of the program, before the enforcer appends it.
   FollowedCall op(const Command& command) noexcept;
@@ -98,12 +101,15 @@ class PlanFollower {
     std::vector<OpenHandover> handovers;
   } ended_;  // plans, since it was asked
   Growth growth_;
+  Joins joins_;
   uint32_t current_ = 0;  // the one that is followed, or was last
   std::atomic<bool> following_{false};
-  uint64_t divergences_seen_ = 0;
+  struct Since {
+    uint64_t divergences = 0;  // that the dispatcher had made then
+    uint64_t iteration = 0;    // first of the current activation
+  } began_;
   uint64_t calls_ = 0;
-  uint64_t this_call_ = 0;        // its number among these
-  uint64_t began_iteration_ = 0;  // first of the current activation
+  uint64_t this_call_ = 0;  // its number among these
 };
 
 }  // namespace reprise::replay

@@ -28,6 +28,14 @@ void CallCursor::consume(Match* match) noexcept {
   skip_early();
 }
 
+bool CallCursor::leave_out(LeftOutPart* part, std::vector<Match>* calls) noexcept {
+  if (is_free(expected()) && !part->has(expected().tensor)) return pass_one();
+  if (!part->take(next_)) return false;
+  calls->emplace_back();
+  consume(&calls->back());
+  return true;
+}
+
 // Does what is expected need the place of a tensor whose free was passed?
 bool CallCursor::is_due(const Match& passed) const noexcept {
   return (iteration_ - passed.iteration) * index_->plan.calls.size() + next_ >= index_->windows[passed.call].until;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/plan/left_out.h"
 #include "replay/plan/same_call.h"
 
 namespace reprise::replay {
@@ -28,6 +29,9 @@ class CallCursor {
   // Undoes the last pass_frees(), because the call was not the expected one.
   void go_back() noexcept;
   void consume(Match* match) noexcept;
+  // The expected call is one of a part that the program leaves out: adds it to *calls. A free of a tensor from before
+  // may come later. False: it has to come.
+  bool leave_out(LeftOutPart* part, std::vector<Match>* calls) noexcept;
 
   // The program frees the tensor for which `is_it` returns true. Returns false if the plan does not allow that now.
   template <typename IsIt>

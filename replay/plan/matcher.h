@@ -30,6 +30,11 @@ class Matcher {
   bool op(const Command& command, Match* match) noexcept;
   bool allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept;
   bool free(const FreeCall& call, Match* match) noexcept;
+  // The call is not the expected one. Is it one further on in the iteration, or the first one of the next, and may the
+  // program leave out what is before it? Then `same()`, which compares the call, has returned true, and *calls has what
+  // is left out.
+  template <typename Same>
+  bool leave_out(Same same, std::vector<Match>* calls) noexcept;
 
   // Does the plan know of tensors that the matched call reaches through addresses in memory? Adds those that are not
   // among `accesses`: while a plan is in force nothing is looked into, so the call itself does not say.
@@ -69,5 +74,20 @@ class Matcher {
   std::vector<uint32_t> handovers_;     // plan tensors in handover
   CallCursor cursor_;
 };
+
+template <typename Same>
+bool Matcher::leave_out(Same same, std::vector<Match>* calls) noexcept {
+  calls->clear();
+  if (cursor_.next() == 0) return false;
+  const CallCursor before = cursor_;
+  LeftOutPart part(plan_index_);
+  while (cursor_.leave_out(&part, calls)) {
+    if (part.is_whole() && same()) return true;
+    if (cursor_.next() == 0) break;
+  }
+  cursor_ = before;
+  calls->clear();
+  return false;
+}
 
 }  // namespace reprise::replay

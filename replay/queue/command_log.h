@@ -53,6 +53,7 @@ class Waiter {
 
 enum class EntryKind : uint8_t {
   op,
+  left_out,  // an op of a plan that the program has left out: has its place there, and nothing runs
   allocate,
   free,
   event_record,

@@ -133,6 +133,7 @@ CUresult Session::allocate(const AllocateCall& call, CUstream stream, CUdevicept
   if (*address == 0) return admission_.refuse(call, 0);
   append_open_handovers(call.context);
   append_activate(step, call.context);
+  append_left_out(step, call.context, stream);
   LogEntry* const entry = shared_.command_log.append(EntryKind::allocate);
   entry->command.context = call.context;
   entry->address = *address;
@@ -180,9 +181,37 @@ void Session::append_open_handovers(CUcontext context) noexcept {
   }
 }
 
+// The calls of a part that the program has left out, in its place: on the stream of the call that comes behind it.
+void Session::append_left_out(const FollowedCall& step, CUcontext context, CUstream stream) noexcept {
+  if (step.left_out == nullptr) return;
+  const Matcher& matcher = plans_.follower().matcher();
+  for (const Match& match : *step.left_out) {
+    const plan::Call& call = matcher.plan().calls[match.call];
+    const bool is_op = call.kind == plan::CallKind::op;
+    const bool is_allocation = call.kind == plan::CallKind::allocate;
+    LogEntry* const entry = shared_.command_log.append(is_op           ? EntryKind::left_out
+                                                       : is_allocation ? EntryKind::allocate
+                                                                       : EntryKind::free);
+    entry->command.context = context;
+    entry->command.stream = stream;
+    entry->call = match.call;
+    entry->iteration = match.iteration;
+    if (!is_op) {
+      const plan::Tensor& tensor = matcher.plan().tensors[call.tensor];
+      entry->address = matcher.address_of(call.tensor);
+      entry->size = tensor.size;
+      entry->chunk_count = tensor.chunk_count;
+      entry->stream_ordered = true;
+      entry->peak_footprint = shared_.counters.peak_footprint_bytes.load(std::memory_order_relaxed);
+    }
+    shared_.command_log.publish(entry);
+  }
+}
+
 void Session::append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept {
   append_open_handovers(call.context);
   append_activate(step, call.context);
+  append_left_out(step, call.context, stream);
   LogEntry* const entry = shared_.command_log.append(EntryKind::free);
   entry->command.context = call.context;
   entry->address = call.address;
@@ -281,6 +310,7 @@ CUresult Session::submit(const Command& command, CUstream stream) noexcept {
     append_open_handovers(command.context);
     if (step.look_first) return kLookFirst;
     append_activate(step, command.context);
+    append_left_out(step, command.context, stream);
     entry = append_op(command, step);
     entry->command.stream = stream;
     if (step.planned) {

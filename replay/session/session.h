@@ -55,6 +55,7 @@ class Session {
   // Under the submission lock.
   void append_activate(const FollowedCall& step, CUcontext context) noexcept;
   void append_open_handovers(CUcontext context) noexcept;
+  void append_left_out(const FollowedCall& step, CUcontext context, CUstream stream) noexcept;
   void append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept;
   LogEntry* append_op(const Command& command, const FollowedCall& step) noexcept;
   bool decide_wait(LogEntry& entry) noexcept;

@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, SeveralPlans,
                          testing::Values(Phases{"evaluate", 6, 2, 30}, Phases{"save", 6, 2, 30},
                                          Phases{"accumulate", 8, 2, 20}, Phases{"alternate", 24, 2, 14},
                                          Phases{"grow", 24, 2, 14}, Phases{"other", 24, 2, 14},
-                                         Phases{"keep", 24, 2, 15}, Phases{"loss", 6, 1, 10}));
+                                         Phases{"keep", 24, 2, 15}, Phases{"loss", 6, 1, 10},
+                                         Phases{"evals", 6, 2, 24}));
 
 // What differs between two iterations is not what makes them others.
 class OneIdentity : public testing::TestWithParam<Phases> {};
@@ -90,14 +91,16 @@ TEST_P(OneIdentity, IsPlanned) {
   }
 }
 
-// Steps in all: 30, 40 in twos, then as many as rounds; those of "moved" are moved five times.
+// Steps in all: 30, 40 in twos, then as many as rounds; those of "moved" are moved five times. "micros" and "skips"
+// leave out parts of planned iterations.
 INSTANTIATE_TEST_SUITE_P(Programs, OneIdentity,
                          testing::Values(Phases{"half", 6, 2, 17}, Phases{"turns", 40, 1, 10},
                                          Phases{"rotate", 40, 1, 34}, Phases{"fresh", 24, 1, 18},
                                          Phases{"random", 24, 1, 18}, Phases{"slices", 36, 1, 20},
                                          Phases{"moved", 40, 1, 26}, Phases{"collected", 60, 1, 40},
                                          Phases{"lengths", 40, 3, 30}, Phases{"varied", 40, 1, 36},
-                                         Phases{"rising", 60, 12, 34}));
+                                         Phases{"rising", 60, 12, 34}, Phases{"micros", 40, 3, 70},
+                                         Phases{"skips", 40, 1, 28}));
 
 TEST(SeveralPlansTest, PartsBecomeAWhole) {
   // Micro-steps and updates have plans; then the step, of all of them, has one, and it is the last.

@@ -80,7 +80,9 @@ bool diverge_at(Random& random, const Shape& shape, Ops* ops, size_t at) {
       for (uint64_t more = 3 + random() % 12; more > 0; --more) insert(mix());
       return true;
     case 2:
-      leave_out(ops, at);
+      for (uint64_t more = random() % 2 == 0 ? 1 : 2 + random() % 16; more > 0 && at < ops->size(); --more) {
+        leave_out(ops, at);
+      }
       return true;
     case 3:  // another kernel
       if (op.what != What::mix) return false;

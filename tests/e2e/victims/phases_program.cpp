@@ -25,6 +25,9 @@
 //     lengths    steps of one of five sizes, in any order
 //     varied     steps of any size, mostly small ones
 //     rising     ... of which the largest so far is larger every few steps
+//     micros     three or four micro-steps, as it comes, then an update
+//     skips      steps, some of which do not update
+//     evals      three to seven steps, then an evaluation of two to five batches
 //     collected  steps whose frees another thread makes, some launches later and in another order each time
 //
 // phases_program CUBIN KIND ROUNDS
@@ -87,6 +90,9 @@ class Program {
       if (kind == "slices") step_on_slice(round);
       if (kind == "moved" && round % 8 == 7) move();
       if (kind == "moved") step(kBatch);
+      if (kind == "micros") accumulate(3 + random() % 2);
+      if (kind == "skips") step_and_skip(random() % 4 == 0);
+      if (kind == "evals") evaluate_every(3 + random() % 5, 2 + random() % 4);
       if (kind == "collected") step_and_collect();
       if (kind == "lengths") step((8 + static_cast<size_t>(random() % 5) * 3) * 16 * kKib);
       if (kind == "varied")
@@ -214,6 +220,12 @@ class Program {
     forward_and_backward(batch, odd, keep);
     update();
     print("step", weights_[0]);
+  }
+
+  void step_and_skip(bool skips) {
+    forward_and_backward(kBatch, 0);
+    if (!skips) update();
+    print("step", gradients_[0]);
   }
 
   void release_kept() {
@@ -344,9 +356,9 @@ class Program {
     CHECK(cuMemFree(before.address));
   }
 
-  void evaluate_every(int steps) {
+  void evaluate_every(int steps, int batches = 4) {
     for (int i = 0; i < steps; ++i) step(kBatch);
-    for (int i = 0; i < 4; ++i) evaluate(kLargeBatch);
+    for (int i = 0; i < batches; ++i) evaluate(kLargeBatch);
   }
 
   // As in "loss = model(batch)".

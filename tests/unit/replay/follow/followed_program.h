@@ -41,6 +41,7 @@ class FollowedProgram : public ::testing::Test {
     plan.calls[0].signature = trace::allocate_signature(trace::Origin::alloc, size);
     plan.calls[1].signature = 5;
     plan.calls[1].name = "a_kernel";
+    plan.calls[1].duration_ns = plan.compute_ns = 1000;
     plan.calls[1].accesses = {{0, trace::kAccessRead, 0, 0}, {1, trace::kAccessWrite, 0, 0}};
     plan.calls[2].kind = CallKind::free;
     plan.calls[2].signature = trace::free_signature(trace::Origin::alloc, size);
