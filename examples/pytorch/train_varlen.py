@@ -1,4 +1,5 @@
-"""Fine-tunes a small GPT on texts of any length: batches are padded to a multiple of 8, an evaluation keeps its losses.
+"""Fine-tunes a small GPT on texts of any length: batches are padded to a multiple of 8, some micro-batches are dropped, an
+evaluation keeps its losses.
 
 PyTorch's embedding launches more kernels beyond 3 072 tokens a batch. The defaults stay below; --length 384 mixes both.
 """
@@ -14,6 +15,8 @@ MODULES = "argparse ast collections csv datetime decimal difflib email functools
 options = parser(__doc__, steps=40, vocabulary=256, length=192)
 options.add_argument("--every", type=int, default=10, help="steps between two evaluations")
 options.add_argument("--eval-batches", type=int, default=3)
+options.add_argument("--micro-batches", type=int, default=2, help="of a step, at most")
+options.add_argument("--drop", type=float, default=0.25, help="the part of the micro-batches behind the first that is dropped")
 options.add_argument("--fixed", action="store_true", help="all batches have the full length")
 options = options.parse_args()
 
@@ -61,19 +64,30 @@ def evaluate(model, batches):
 
 torch.manual_seed(options.seed)
 documents = texts()
+dropped = random.Random(options.seed)
 training, held_out = Batches(documents[::2], options.seed), Batches(documents[1::2], options.seed + 1)
 model = GPT(options.vocabulary, options.length, options.width, options.heads, options.layers).to("cuda")
 optimizer = make_optimizer(model, options)
-for step in range(options.steps):
-    warm_up(optimizer, options, step)
+total = torch.zeros((), device="cuda")  # of a step
+
+
+def micro_step():
     inputs, targets = training.next()
     with autocast(options):
         loss = model(inputs, targets)
     loss.backward()
+    total.add_(loss.detach())
+    return inputs.numel()
+
+
+for step in range(options.steps):
+    warm_up(optimizer, options, step)
+    total.zero_()
+    tokens = sum(micro_step() for i in range(options.micro_batches) if i == 0 or dropped.random() >= options.drop)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    print(f"step {step} of {inputs.shape[1]} tokens: loss {bits(loss)}", flush=True)
+    print(f"step {step} of {tokens} tokens: loss {bits(total)}", flush=True)
     if (step + 1) % options.every == 0:
         print(f"step {step} evaluation {bits(evaluate(model, held_out))}", flush=True)
 print_weights(model)

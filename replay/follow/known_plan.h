@@ -19,6 +19,7 @@ struct CalledAs {
   plan::CallKind kind = plan::CallKind::op;
   uint64_t signature = 0;
   uint64_t structure = 0;  // what it is whatever its sizes
+  uint64_t size = 0;       // of an allocation
 };
 
 class KnownPlan {

@@ -57,12 +57,12 @@ FollowedCall PlanFollower::op(const Command& command) noexcept {
 }
 
 FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
-  return step(
-      {CallKind::allocate, trace::allocate_signature(call.origin, call.size), trace::allocate_structure(call.origin)},
-      phrase<Cause::an_allocation>(), false,
-      Overloaded{[&](FollowedCall* step) { return matcher_.allocate(call, &step->match, &step->address); },
-                 [&](Rehearsal* rehearsal) { return rehearsal->allocate(call); },
-                 [&](const Matcher* matcher) { return difference(*matcher, call); }});
+  return step({CallKind::allocate, trace::allocate_signature(call.origin, call.size),
+               trace::allocate_structure(call.origin), call.size},
+              phrase<Cause::an_allocation>(), false,
+              Overloaded{[&](FollowedCall* step) { return matcher_.allocate(call, &step->match, &step->address); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->allocate(call); },
+                         [&](const Matcher* matcher) { return difference(*matcher, call); }});
 }
 
 FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
@@ -91,11 +91,13 @@ FollowedCall PlanFollower::step(const CalledAs& call, const char* got, bool blin
     }
   }
   if (following_) {
-    step.planned = same(&step);
-    if (!step.planned) {
-      const auto here = [&] { return same(&step); };
-      step.left_out = joins_.join(&matcher_, current_, this_call_, plans_[current_].calls(), here);
-      step.planned = step.left_out != nullptr;
+    const bool doubted = call.size != 0 && joins_.doubts(current_, matcher_.next(), call.size);
+    const auto here = [&] { return same(&step); };
+    step.planned = !doubted && here();
+    if (!step.planned) step.left_out = joins_.join(&matcher_, current_, this_call_, plans_[current_].calls(), here);
+    step.planned = step.planned || step.left_out != nullptr || (doubted && here());
+    if (step.planned && call.size != 0 && has_any_size(matcher_.plan().calls[step.match.call])) {
+      joins_.taken(current_, step.match.call, call.size, this_call_);
     }
     if (step.planned) {
       rounds_.called();

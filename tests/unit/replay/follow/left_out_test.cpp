@@ -128,6 +128,35 @@ TEST_F(LeftOut, WhatWasJoinedInVainIsNotJoinedThereAgain) {
   }
 }
 
+// Where sizes vary, the program's small tensor may be any of the plan's. What has been taken for the wrong one is known
+// when it comes again.
+TEST_F(LeftOut, WhereSizesVaryAnAllocationThatBeganNoPartIsDoubted) {
+  std::vector<plan::Call>& calls = index_.plan.calls;
+  calls[3 * 3 + 1].accesses.erase(calls[3 * 3 + 1].accesses.begin());  // the last part's kernel has x alone
+  for (plan::Call& call : calls) {
+    call.flags |= plan::kCallAnySize | plan::kCallAnyKernel;
+    const auto operands = static_cast<uint32_t>(call.accesses.size());
+    call.signature = call.kind == CallKind::allocate ? trace::allocate_structure(trace::Origin::alloc)
+                     : call.kind == CallKind::free   ? trace::free_structure(trace::Origin::alloc)
+                                                     : trace::op_structure(call.op, call.signature, operands);
+  }
+  const auto last_part = [&](uint64_t size) {
+    const FollowedCall first = allocate(size);
+    const bool kernel = kernel_on({live_.back().address}, 13).planned;
+    return free().planned && first.planned && kernel && update();
+  };
+  follower_.use(&index_);
+  for (const bool is_doubted : {false, true}) {
+    for (int i = 0; i < 3; ++i) {
+      for (const uint64_t each : {uint64_t{0}, uint64_t{1}, uint64_t{2}}) part(each);
+      EXPECT_TRUE(last_part(kSize) || i < 2);
+    }
+    part(0);
+    part(1);
+    EXPECT_EQ(last_part(kChunk), is_doubted) << "the first time it is taken for the third part";
+  }
+}
+
 TEST_F(LeftOut, ALoopOfItsOwnIsLeftToItself) {
   follower_.use(&index_);
   EXPECT_TRUE(parts({0, 1, 2, 3}));
