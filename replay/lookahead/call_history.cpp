@@ -122,17 +122,23 @@ HistoryOp CallHistory::predicted(OpIndex index) const {
   return op;
 }
 
-OpIndex CallHistory::next_use(Mover mover, OpIndex after) const noexcept {
+OpIndex CallHistory::next_use(Mover mover, OpIndex after, bool later) const noexcept {
   const Life* one = life(mover);
   if (one == nullptr) return kNever;
   const auto next = std::upper_bound(one->uses.begin(), one->uses.end(), after);
   if (next != one->uses.end()) return *next;
   if (match_ == kNever) return kNever;
-  if (one->ancestor != Mover::none) one = life(one->ancestor);
+  // What comes later was there last time itself.
+  later = later || one->freed;
+  const bool lives_on = one->ancestor == Mover::none && !later;
+  if (one->ancestor != Mover::none && !later) one = life(one->ancestor);
   if (one == nullptr) return kNever;
   const OpIndex from = after >= tail_ ? after - tail_ + match_ + 1 : match_;
   const auto last_time = std::upper_bound(one->uses.begin(), one->uses.end(), from);
-  return last_time == one->uses.end() ? kNever : tail_ + (*last_time - match_ - 1);
+  if (last_time != one->uses.end()) return tail_ + (*last_time - match_ - 1);
+  // Behind what is predicted, it all comes again.
+  const auto first = lives_on ? std::upper_bound(one->uses.begin(), one->uses.end(), match_) : one->uses.end();
+  return first == one->uses.end() ? kNever : end() + (*first - match_ - 1);
 }
 
 }  // namespace reprise::replay

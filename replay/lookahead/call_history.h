@@ -47,8 +47,9 @@ class CallHistory {
   // stand for tensors that are still to be allocated.
   const HistoryOp& called(OpIndex index) const noexcept { return ops_[index % kMostOps]; }
   HistoryOp predicted(OpIndex index) const;
-  // Will be touched next after op `after`; kNever: nothing is known of that.
-  OpIndex next_use(Mover mover, OpIndex after) const noexcept;
+  // Will be touched next after op `after`; kNever: nothing is known of that. `later`: the tensor that is still to be
+  // allocated, for which it stands.
+  OpIndex next_use(Mover mover, OpIndex after, bool later = false) const noexcept;
 
   // How many calls were foreseen: predicted, and called as predicted.
   uint64_t foreseen() const noexcept { return foreseen_; }

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 
 namespace reprise::replay {
 namespace {
@@ -197,11 +198,14 @@ void LookAhead::move(bool may_leave) noexcept {
   // What is free, and will be at least, before and behind each of the moves so far.
   int64_t balance = static_cast<int64_t>(memory_.chunks.available()), room = balance;
   uint64_t looks = 0;
+  std::array<Mover, kMostLooks> behind;  // that have an earlier move in the list
+  size_t kept = 0;
   std::deque<Move>& moves = window_.moves();
   for (size_t i = 0; i < moves.size() && looks < kMostLooks && !replan_; ++looks) {
     const Move one = moves[i];
     const int64_t before = static_cast<int64_t>(memory_.chunks.available());
-    const bool over = one.kind == Move::Kind::leave ? let_leave(one, may_leave) : let_come(one, room);
+    const bool waits = std::find(behind.begin(), behind.begin() + kept, one.mover) != behind.begin() + kept;
+    const bool over = !waits && (one.kind == Move::Kind::leave ? let_leave(one, may_leave) : let_come(one, room));
     const int64_t change = static_cast<int64_t>(memory_.chunks.available()) - before;
     balance += change;
     room += change;
@@ -210,6 +214,7 @@ void LookAhead::move(bool may_leave) noexcept {
     } else {
       balance += one.kind == Move::Kind::leave ? static_cast<int64_t>(one.chunks) : -static_cast<int64_t>(one.chunks);
       room = std::min(room, balance);
+      behind[kept++] = one.mover;
       ++i;
     }
   }
@@ -217,9 +222,10 @@ void LookAhead::move(bool may_leave) noexcept {
 
 // True: it has left, or need not.
 bool LookAhead::let_leave(const Move& move, bool may_leave) noexcept {
-  ResidentTensor* const tensor = tensor_of(move.mover);
+  if (next_ < move.at || next_ == 0) return false;  // until then it may come, or be allocated
+  ResidentTensor* const tensor = tensor_of(move);
   if (tensor == nullptr || !tensor->is_resident()) return true;
-  if (next_ < move.at || next_ == 0 || !may_leave) return false;
+  if (!may_leave) return false;
   if (history_.next_use(move.mover, next_ - 1) == next_) return true;
   if (!memory_.safety->may_leave(*tensor)) {
     waiting_ = true;
@@ -231,7 +237,7 @@ bool LookAhead::let_leave(const Move& move, bool may_leave) noexcept {
 
 // True: it comes, or need not.
 bool LookAhead::let_come(const Move& move, int64_t room) noexcept {
-  ResidentTensor* const tensor = tensor_of(move.mover);
+  ResidentTensor* const tensor = tensor_of(move);
   if (tensor == nullptr ? move.at < next_ : !tensor->is_away()) return true;
   if (tensor == nullptr || room < static_cast<int64_t>(move.chunks) || memory_.safety->arriving() >= kMostArriving) {
     return false;
@@ -249,8 +255,9 @@ bool LookAhead::is_due(const std::vector<ResidentTensor*>& set) const noexcept {
     if (mover.is_resident() || mover.state() == Residency::State::arriving) return true;
     const Mover name = mover_of(mover);
     const auto& moves = window_.moves();
-    return std::any_of(moves.begin(), moves.end(),
-                       [&](const Move& move) { return move.kind == Move::Kind::come && move.mover == name; });
+    return std::any_of(moves.begin(), moves.end(), [&](const Move& move) {
+      return move.kind == Move::Kind::come && move.lives_later == 0 && move.mover == name;
+    });
   });
 }
 

@@ -63,6 +63,9 @@ class LookAhead {
   void add_op(uint64_t signature, bool everything, const std::vector<Mover>& movers);
   Mover mover_at(CUdeviceptr base);
   ResidentTensor* tensor_of(Mover mover) noexcept;
+  ResidentTensor* tensor_of(const Move& move) noexcept {
+    return move.lives_later > 0 ? nullptr : tensor_of(move.mover);
+  }
   void note(const LogEntry& entry);
   void plan_moves();
   void move(bool may_leave) noexcept;

@@ -10,6 +10,7 @@ void WindowPlan::restart(OpIndex next, uint64_t free_chunks) noexcept {
   stalled_ = false;
   places_.clear();
   furthest_.clear();
+  frees_.clear();
   moves_.clear();
   foreseen_.clear();
   names_.clear();
@@ -33,6 +34,7 @@ void WindowPlan::extend(const CallHistory& history, OpIndex next) {
 // What op `cursor_` needs, and what leaves for that. False: there is no room before it.
 bool WindowPlan::plan(const CallHistory& history, const HistoryOp& op) {
   if (op.everything) return false;
+  look_again(history);
   needed_.clear();
   uint64_t more = 0;
   for (const Mover mover : op.movers) {
@@ -42,12 +44,12 @@ bool WindowPlan::plan(const CallHistory& history, const HistoryOp& op) {
   }
   if (!make_room(more, op.movers)) return false;
   for (const auto& [mover, chunks] : needed_) {
-    moves_.push_back({Move::Kind::come, mover, chunks, cursor_});
+    moves_.push_back({Move::Kind::come, mover, chunks, cursor_, lives_later(mover)});
     places_[mover] = {chunks, 0, 0};
     free_ -= chunks;
   }
   for (const Mover mover : op.movers) used(history, mover);
-  for (const Mover mover : op.freed) gone(mover);
+  for (const Mover mover : op.freed) end_life(mover);
   ++cursor_;
   return true;
 }
@@ -67,16 +69,27 @@ bool WindowPlan::make_room(uint64_t chunks, const std::vector<Mover>& needed) {
   while (free_ < chunks) {
     const Mover mover = std::prev(furthest_.end())->second;
     const WindowPlace place = places_[mover];
-    moves_.push_back({Move::Kind::leave, mover, place.chunks, place.free_from});
+    moves_.push_back({Move::Kind::leave, mover, place.chunks, place.free_from, lives_later(mover)});
     gone(mover);
   }
   return true;
 }
 
+// What was foreseen for an op before this one did not come: it would never leave.
+void WindowPlan::look_again(const CallHistory& history) {
+  while (cursor_ > 0 && !furthest_.empty() && furthest_.begin()->first < cursor_) {
+    const Mover mover = furthest_.begin()->second;
+    furthest_.erase(furthest_.begin());
+    WindowPlace& place = places_[mover];
+    place.next_use = history.next_use(mover, cursor_ - 1, lives_later(mover) > 0);
+    furthest_.emplace(place.next_use, mover);
+  }
+}
+
 void WindowPlan::used(const CallHistory& history, Mover mover) {
   WindowPlace& place = places_[mover];
   furthest_.erase({place.next_use, mover});
-  place.next_use = history.next_use(mover, cursor_);
+  place.next_use = history.next_use(mover, cursor_, lives_later(mover) > 0);
   place.free_from = cursor_ + 1;
   furthest_.emplace(place.next_use, mover);
 }
@@ -88,6 +101,16 @@ void WindowPlan::gone(Mover mover) {
   stalled_ = false;
   furthest_.erase({found->second.next_use, mover});
   places_.erase(found);
+}
+
+void WindowPlan::end_life(Mover mover) {
+  gone(mover);
+  ++frees_[mover];
+}
+
+uint32_t WindowPlan::lives_later(Mover mover) const noexcept {
+  const auto frees = frees_.find(mover);
+  return frees == frees_.end() ? 0 : frees->second;
 }
 
 bool WindowPlan::confirm(OpIndex index, const HistoryOp& called) {
@@ -116,9 +139,16 @@ void WindowPlan::rename(Mover before, Mover now) {
     places_[now] = place;
     furthest_.emplace(place.next_use, now);
   }
+  // The next tensor in `before`'s place is there; moves of the one before go on.
+  const uint32_t frees = lives_later(before);
   for (Move& move : moves_) {
-    if (move.mover == before) move.mover = now;
+    if (move.mover != before || (frees > 0 && move.lives_later == 0)) continue;
+    move.mover = now;
+    if (frees > 0) --move.lives_later;
   }
+  if (frees == 0) return;
+  frees_.erase(before);
+  if (frees > 1) frees_[now] = frees - 1;
 }
 
 }  // namespace reprise::replay

@@ -20,6 +20,8 @@ struct Move {
   Mover mover = Mover::none;
   uint64_t chunks = 0;
   OpIndex at = 0;  // come: before this op; leave: when all ops below this one are done
+  // Predicted frees of the mover before: it stands for a tensor that is still to be allocated. 0: the one that lives.
+  uint32_t lives_later = 0;
 };
 
 class WindowPlan {
@@ -43,7 +45,7 @@ class WindowPlan {
   bool confirm(OpIndex index, const HistoryOp& called);
   // The program has freed it behind its last call.
   void freed(const CallHistory& history, Mover mover) {
-    if (cursor_ <= history.tail()) gone(mover);
+    if (cursor_ <= history.tail()) end_life(mover);
   }
 
   OpIndex cursor() const noexcept { return cursor_; }
@@ -61,7 +63,10 @@ class WindowPlan {
   bool plan(const CallHistory& history, const HistoryOp& op);
   bool make_room(uint64_t chunks, const std::vector<Mover>& needed);
   void used(const CallHistory& history, Mover mover);
+  void look_again(const CallHistory& history);
   void gone(Mover mover);
+  void end_life(Mover mover);
+  uint32_t lives_later(Mover mover) const noexcept;
   void rename(Mover before, Mover now);
 
   OpIndex cursor_ = 0;
@@ -69,6 +74,7 @@ class WindowPlan {
   bool stalled_ = false;                           // there is no room before op `cursor_`
   std::unordered_map<Mover, WindowPlace> places_;  // what is there before op `cursor_`
   Furthest furthest_;                              // the same by next use
+  std::unordered_map<Mover, uint32_t> frees_;      // before op `cursor_`
   std::deque<Move> moves_;
   std::deque<HistoryOp> foreseen_;          // ops that were planned before they were called
   std::unordered_map<Mover, Mover> names_;  // of those that were still to be allocated, by what stood for them

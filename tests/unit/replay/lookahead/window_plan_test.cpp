@@ -171,6 +171,62 @@ TEST_F(RepeatingTest, PlansForTensorsThatAreStillToCome) {
   EXPECT_FALSE(plan.confirm(index, history_.called(index)));
 }
 
+// An iteration allocates x, uses it twice and frees it.
+class OneAndTheNext : public testing::Test {
+ protected:
+  static constexpr uint64_t kOps = 5;
+  void perform(uint64_t op) {
+    const uint64_t x = 100 + op / kOps;
+    const Calls calls = {{x}, {x, 1}, {2}, {3}, {2, 3}};
+    const OpIndex index = history_.tail();
+    add(history_, calls[op % kOps], 1 + op % kOps);
+    plan_.confirm(index, history_.called(index));
+    if (op % kOps != 1) return;
+    history_.add_free(Mover{x});
+    plan_.freed(history_, Mover{x});
+  }
+  std::vector<Move> moves_of(uint64_t name) {
+    std::vector<Move> found;
+    for (const Move& move : plan_.moves()) {
+      if (move.mover == Mover{name}) found.push_back(move);
+    }
+    return found;
+  }
+  CallHistory history_;
+  WindowPlan plan_;
+};
+
+TEST_F(OneAndTheNext, AreToldApartWhileBothHaveOneName) {
+  for (uint64_t op = 0; op <= 2 * kOps; ++op) perform(op);
+  const OpIndex now = history_.tail();
+  EXPECT_EQ(history_.next_use(Mover{102}, now), CallHistory::kNever) << "it will be freed";
+  EXPECT_EQ(history_.next_use(Mover{102}, now + 3, true), now + 4) << "of the next one";
+  plan_.restart(now, 10);
+  plan_.is_there(history_, Mover{102}, 1);
+  plan_.extend(history_, now);
+  ASSERT_EQ(moves_of(102).size(), 1u);
+  EXPECT_EQ(moves_of(102)[0].at, now + 4);
+  EXPECT_EQ(moves_of(102)[0].lives_later, 1u) << "the one that is there is not meant";
+  for (uint64_t op = 2 * kOps + 1; op <= 3 * kOps; ++op) perform(op);
+  ASSERT_EQ(moves_of(103).size(), 1u);
+  EXPECT_EQ(moves_of(103)[0].lives_later, 0u);
+}
+
+// Nothing is known of 7 as the window begins.
+TEST(WindowPlanTest, WhatIsNotUsedWhereItMightHaveBeenLeavesFirst) {
+  CallHistory history;
+  add(history, {8}, 1);
+  add(history, {9}, 2);
+  add(history, {8}, 3);
+  WindowPlan plan;
+  plan.restart(0, 1);
+  plan.is_there(history, Mover{7}, 1);
+  plan.extend(history, 0);
+  ASSERT_EQ(plan.moves().size(), 3u);
+  EXPECT_EQ(plan.moves()[1].kind, Move::Kind::leave);
+  EXPECT_EQ(plan.moves()[1].mover, Mover{7});
+}
+
 TEST_F(RepeatingTest, ForgetsWhatIsLongAgo) {
   for (uint64_t i = 0; i < 2000; ++i) {
     for (uint64_t op = 0; op < kOps; ++op) {
