@@ -53,8 +53,8 @@ class Tried {
   std::optional<bool> placed(const Recipe& recipe) const;
   // What the recipe's policy plans, until the next call.
   const Scheduled& scheduled(const Recipe& recipe);
-  // What an iteration of that takes when it is played with all chunks, wherever they lie; 0: it was not played.
-  uint64_t played_ns() const { return played_ns_; }
+  // What an iteration of that takes when it is played with all chunks, wherever they lie; 0: it cannot be played.
+  uint64_t played_ns();
 
   // `place()` of a schedule, or what it returned for the same one before.
   template <typename Place>
@@ -73,7 +73,7 @@ class Tried {
   std::unordered_map<uint64_t, uint64_t> schedules_;  // by the hash of a recipe's other half: the schedule's
   uint64_t recipe_ = 0;                               // of the schedule at hand
   Scheduled scheduled_;
-  uint64_t played_ns_ = 0;
+  std::optional<uint64_t> played_ns_;  // of that
   std::optional<SchedulePlayer> player_;
 };
 
@@ -94,13 +94,19 @@ inline const Scheduled& Tried::scheduled(const Recipe& recipe) {
   recipe_ = question;
   scheduled_ = schedule_for(workload_.graph, workload_.device_subgraphs, workload_.machine, recipe);
   schedules_[question] = hash_of_schedule(scheduled_.schedule);
+  played_ns_.reset();
+  return scheduled_;
+}
+
+inline uint64_t Tried::played_ns() {
+  if (played_ns_) return *played_ns_;
   played_ns_ = 0;
   // The player knows one device, and a host that has room.
   if (workload_.device_subgraphs.empty() && workload_.graph.op_count >= kFewestPlayed && scheduled_.tiers.fits) {
     if (!player_) player_.emplace(workload_.graph, workload_.machine, chunks_);
     played_ns_ = player_->play(scheduled_.schedule, kHoweverLong)->iteration_ns;
   }
-  return scheduled_;
+  return *played_ns_;
 }
 
 }  // namespace reprise::analyzer
