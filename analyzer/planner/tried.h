@@ -189,6 +189,7 @@ inline void Tried::make_ahead(const std::vector<Recipe>& recipes, const Schedule
   candidates_ahead_.clear();
   if (processors() < 2) return;
   std::vector<CandidateAhead> pieces;
+  pieces.reserve(recipes.size());
   for (const Recipe& recipe : recipes) pieces.push_back({recipe, &scheduled});
   make_candidates(pieces);
 }
