@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 namespace reprise::analyzer {
@@ -101,6 +102,9 @@ Result<LinearProgram::Solution> LinearProgram::minimise(double seconds) const {
     ++starts[sorted[i].column + 1];
   }
   for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+  // One at a time: the solver's time is the whole process's, and it does not promise to run side by side.
+  static std::mutex solving;
+  const std::lock_guard lock(solving);
   const ClpModel model;
   clp().set_log_level(model.get(), 0);
   clp().load_problem(model.get(), static_cast<int>(columns()), static_cast<int>(rows()), starts.data(), index.data(),

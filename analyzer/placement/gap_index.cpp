@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace reprise::analyzer {
 
@@ -55,43 +56,62 @@ void GapIndex::update(uint32_t begin) {
   }
 }
 
-GapSearch::GapSearch(const GapIndex& index, uint32_t begin, uint32_t end)
-    : index_(index),
-      begin_(index.count_ + begin),
-      end_((begin < end ? index.count_ : 2 * index.count_) + end),
-      begin_ns_(index.time(begin_)),
-      end_ns_(index.time(end_)) {
-  push_node(1, 0);
+void GapSearch::start(const GapIndex& index, uint32_t begin, uint32_t end) {
+  index_ = &index;
+  begin_ = index.count_ + begin;
+  end_ = (begin < end ? index.count_ : 2 * index.count_) + end;
+  begin_ns_ = index.time(begin_);
+  end_ns_ = index.time(end_);
+  queue_.clear();
+  go_on(node_at(1, 0));
 }
 
-// `first`: the first place below the node.
-void GapSearch::push_node(uint32_t node, uint32_t first) {
-  const uint32_t furthest = index_.furthest_[node];
-  if (first > begin_ || furthest < end_) return;
-  push({std::min(begin_ns_ - index_.time(first), index_.time(furthest) - end_ns_), node, kNone});
+// `first`: the first place below the node. nullopt: nothing below it is free during the span.
+std::optional<GapSearch::SearchNode> GapSearch::node_at(uint32_t node, uint32_t first) const {
+  const uint32_t furthest = index_->furthest_[node];
+  if (first > begin_ || furthest < end_) return std::nullopt;
+  return SearchNode{std::min(begin_ns_ - index_->time(first), index_->time(furthest) - end_ns_), node, kNone};
 }
 
-void GapSearch::push(const SearchNode& entry) {
+void GapSearch::put_aside(const SearchNode& entry) {
   queue_.push_back(entry);
   std::push_heap(queue_.begin(), queue_.end());
 }
 
-std::optional<uint32_t> GapSearch::step() {
+// With the best of the queue and of this entry. On the way down the tree that is mostly the entry.
+void GapSearch::go_on(const std::optional<SearchNode>& entry) {
+  is_over_ = !entry && queue_.empty();
+  if (is_over_) return;
+  if (entry && (queue_.empty() || !(*entry < queue_.front()))) {
+    best_ = *entry;
+    return;
+  }
   std::pop_heap(queue_.begin(), queue_.end());
-  const SearchNode entry = queue_.back();
+  best_ = queue_.back();
   queue_.pop_back();
-  if (entry.node < index_.size_) {
-    const auto level = static_cast<uint32_t>(std::bit_width(index_.size_) - std::bit_width(entry.node));
-    const uint32_t first = (entry.node << level) - index_.size_;  // the first place below it
-    push_node(2 * entry.node, first);
-    push_node(2 * entry.node + 1, first + (1u << (level - 1)));
+  if (entry) put_aside(*entry);
+}
+
+std::optional<uint32_t> GapSearch::step() {
+  const SearchNode entry = best_;
+  const GapIndex& index = *index_;
+  if (entry.node < index.size_) {
+    const auto level = static_cast<uint32_t>(std::bit_width(index.size_) - std::bit_width(entry.node));
+    const uint32_t first = (entry.node << level) - index.size_;  // the first place below it
+    std::optional<SearchNode> better = node_at(2 * entry.node, first);
+    std::optional<SearchNode> other = node_at(2 * entry.node + 1, first + (1u << (level - 1)));
+    if (!better || (other && *better < *other)) std::swap(better, other);
+    if (other) put_aside(*other);
+    go_on(better);
     return std::nullopt;
   }
-  const uint32_t place = entry.node - index_.size_;
-  const GapIndex::FreeTime& gap = index_.gaps_[entry.gap == kNone ? index_.first_[place] : entry.gap];
-  if (gap.next != kNone && index_.gaps_[gap.next].end >= end_) {
-    const uint64_t behind = index_.time(index_.gaps_[gap.next].end) - end_ns_;
-    push({std::min(begin_ns_ - index_.time(place), behind), entry.node, gap.next});
+  const uint32_t place = entry.node - index.size_;
+  const GapIndex::FreeTime& gap = index.gaps_[entry.gap == kNone ? index.first_[place] : entry.gap];
+  if (gap.next != kNone && index.gaps_[gap.next].end >= end_) {
+    const uint64_t behind = index.time(index.gaps_[gap.next].end) - end_ns_;
+    go_on(SearchNode{std::min(begin_ns_ - index.time(place), behind), entry.node, gap.next});
+  } else {
+    go_on(std::nullopt);
   }
   return gap.group;
 }

@@ -57,12 +57,12 @@ class GapIndex {
 // The groups that are free during one span, those with the widest slack first.
 class GapSearch {
  public:
-  // `end` <= `begin`: over the iteration's start.
-  GapSearch(const GapIndex& index, uint32_t begin, uint32_t end);
+  // From the beginning. `end` <= `begin`: over the iteration's start.
+  void start(const GapIndex& index, uint32_t begin, uint32_t end);
 
-  bool is_over() const { return queue_.empty(); }
+  bool is_over() const { return is_over_; }
   // No group that is still to come has more.
-  uint64_t bound() const { return queue_.front().slack; }
+  uint64_t bound() const { return best_.slack; }
   // One step on, which may or may not find a group. Not when it is over.
   std::optional<uint32_t> step();
 
@@ -73,15 +73,18 @@ class GapSearch {
     uint32_t gap = kNone;  // kNone: a node's bound
     bool operator<(const SearchNode& other) const { return slack < other.slack; }
   };
-  void push_node(uint32_t node, uint32_t first);
-  void push(const SearchNode& entry);
+  std::optional<SearchNode> node_at(uint32_t node, uint32_t first) const;
+  void put_aside(const SearchNode& entry);
+  void go_on(const std::optional<SearchNode>& entry);
 
-  const GapIndex& index_;
-  uint32_t begin_;
-  uint32_t end_;
-  uint64_t begin_ns_;
-  uint64_t end_ns_;
-  std::vector<SearchNode> queue_;  // heap
+  const GapIndex* index_ = nullptr;
+  uint32_t begin_ = 0;
+  uint32_t end_ = 0;
+  uint64_t begin_ns_ = 0;
+  uint64_t end_ns_ = 0;
+  bool is_over_ = true;
+  SearchNode best_;                // the next one
+  std::vector<SearchNode> queue_;  // heap of the others
 };
 
 }  // namespace reprise::analyzer

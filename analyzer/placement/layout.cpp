@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "analyzer/base/groups.h"
@@ -28,15 +27,16 @@ class Placer {
                     for (uint32_t i = 0; i < schedule.stays.size(); ++i) put(root_of(schedule.stays[i]), i);
                   }),
         times_(start_ns.empty() ? start_times(graph) : start_ns),
-        chunks_(chunks),
-        urgency_(graph.tensors.size(), 0) {
+        chunks_(chunks) {
     layout_.homes.assign(graph.tensors.size(), kNone);
+    list_spans();
     pool_.emplace(chunks_, times_);
     for (Stay& stay : schedule.stays) stay.placement = kNone;
   }
 
   std::optional<Layout> run(PlacementMode mode, HomeOrder by) {
-    bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode, by);
+    if (mode != PlacementMode::by_begin) list_in_order(by);
+    bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode);
     // A tensor that found no home comes first in the next attempt.
     const size_t affordable = std::clamp<size_t>(kMostPlaced / (graph_.tensors.size() + 1), 1, kAttempts);
     const size_t attempts = mode == PlacementMode::homes ? affordable : 1;
@@ -44,7 +44,7 @@ class Placer {
       pool_.emplace(chunks_, times_);
       layout_.placements.clear();
       layout_.homes.assign(graph_.tensors.size(), kNone);
-      placed = place_homes(mode, by);
+      placed = place_homes(mode);
     }
     if (!placed) return std::nullopt;
     return finished();
@@ -56,7 +56,7 @@ class Placer {
     for (uint32_t tensor = 0; tensor < stays_of_.size(); ++tensor) {
       if (stays_of_[tensor].empty() || moves[tensor]) continue;
       const std::vector<uint32_t>& chunks = before.placements[before.homes[tensor]].chunks;
-      if (!pool_->take_these(chunks, spans_of(stays_of_[tensor]))) return std::nullopt;
+      if (!pool_->take_these(chunks, spans_of(tensor))) return std::nullopt;
       settle(tensor, chunks);
     }
     // One that found no home comes first in the next attempt.
@@ -93,19 +93,28 @@ class Placer {
     return times;
   }
 
-  void add_spans(const Stay& stay, std::vector<Span>& spans) const {
-    if (stay.wraps) {
-      spans.push_back({0, stay.end});
-      spans.push_back({stay.begin, calls_});
-    } else {
-      spans.push_back({stay.begin, stay.end});
-    }
+  static size_t spans_of_one(const Stay& stay, uint32_t calls, Span* spans) {
+    spans[0] = {stay.wraps ? 0 : stay.begin, stay.end};
+    spans[1] = {stay.begin, calls};
+    return stay.wraps ? 2 : 1;
   }
-  std::vector<Span> spans_of(std::span<const uint32_t> stays) const {
-    std::vector<Span> spans;
-    for (const uint32_t stay : stays) add_spans(schedule_.stays[stay], spans);
-    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
-    return spans;
+  // Of all stays of each tensor: attempts need them again and again.
+  void list_spans() {
+    first_span_.reserve(stays_of_.size() + 1);
+    spans_.reserve(schedule_.stays.size() * 2);
+    for (size_t tensor = 0; tensor < stays_of_.size(); ++tensor) {
+      first_span_.push_back(static_cast<uint32_t>(spans_.size()));
+      for (const uint32_t stay : stays_of_[tensor]) {
+        Span both[2];
+        spans_.insert(spans_.end(), both, both + spans_of_one(schedule_.stays[stay], calls_, both));
+      }
+      std::sort(spans_.begin() + first_span_.back(), spans_.end(),
+                [](const Span& a, const Span& b) { return a.begin < b.begin; });
+    }
+    first_span_.push_back(static_cast<uint32_t>(spans_.size()));
+  }
+  std::span<const Span> spans_of(uint32_t tensor) const {
+    return {spans_.data() + first_span_[tensor], spans_.data() + first_span_[tensor + 1]};
   }
 
   // At the start of the iteration a tensor is at its home, so a stay that is carried over the start decides on it.
@@ -123,24 +132,31 @@ class Placer {
     if (by == HomeOrder::returning_first) return {stays.size() > 1 || at_start(first) ? 1 : 2, first.begin};
     if (by == HomeOrder::persistent_first) return {is_persistent(graph_.tensors[tensor]) ? 1 : 2, first.begin};
     uint64_t on_device = 0;
-    for (const Span& span : spans_of(stays)) on_device += times_[span.end] - times_[span.begin];
+    for (const Span& span : spans_of(tensor)) on_device += times_[span.end] - times_[span.begin];
     return {1, times_.back() - on_device};
   }
 
-  std::vector<uint32_t> tensors_in_order(HomeOrder by) const {
-    std::vector<uint32_t> order;
-    for (uint32_t t = 0; t < stays_of_.size(); ++t) {
-      if (!stays_of_[t].empty()) order.push_back(t);
-    }
+  void list_in_order(HomeOrder by) {
     std::vector<std::pair<uint64_t, uint64_t>> rank(stays_of_.size());
-    for (const uint32_t t : order) rank[t] = rank_of(t, by);
-    const auto key = [&](uint32_t t) { return std::tuple(rank[t].first != 0, -urgency_[t], rank[t]); };
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
-    return order;
+    for (uint32_t t = 0; t < stays_of_.size(); ++t) {
+      if (stays_of_[t].empty()) continue;
+      order_.push_back(t);
+      rank[t] = rank_of(t, by);
+    }
+    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return rank[a] < rank[b]; });
+    const auto stays_for_ever = [&](uint32_t t) { return rank[t].first == 0; };
+    for_ever_ =
+        static_cast<size_t>(std::partition_point(order_.begin(), order_.end(), stays_for_ever) - order_.begin());
+  }
+
+  // Next time before all others of its kind: those that never leave stay in front.
+  void put_first(size_t place) {
+    const auto at = order_.begin() + static_cast<std::ptrdiff_t>(place);
+    std::rotate(order_.begin() + static_cast<std::ptrdiff_t>(place < for_ever_ ? 0 : for_ever_), at, at + 1);
   }
 
   bool take_home(uint32_t tensor) {
-    auto chunks = pool_->take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
+    auto chunks = pool_->take(graph_.tensors[tensor].chunk_count, spans_of(tensor));
     if (!chunks) return false;
     settle(tensor, std::move(*chunks));
     return true;
@@ -151,12 +167,13 @@ class Placer {
     for (const uint32_t stay : stays_of_[tensor]) schedule_.stays[stay].placement = layout_.homes[tensor];
   }
 
-  bool place_homes(PlacementMode mode, HomeOrder by) {
+  bool place_homes(PlacementMode mode) {
     std::vector<uint32_t> homeless;
-    for (const uint32_t tensor : tensors_in_order(by)) {
+    for (size_t place = 0; place < order_.size(); ++place) {
+      const uint32_t tensor = order_[place];
       if (take_home(tensor)) continue;
       if (mode == PlacementMode::homes) {
-        urgency_[tensor] = 1 + *std::max_element(urgency_.begin(), urgency_.end());
+        put_first(place);
         return false;
       }
       homeless.push_back(tensor);
@@ -182,7 +199,8 @@ class Placer {
     for (const uint32_t index : stays) {
       Stay& stay = schedule_.stays[index];
       uint32_t& home = layout_.homes[root_of(stay)];
-      const std::vector<Span> spans = spans_of({&index, 1});
+      Span both[2];
+      const std::span<const Span> spans{both, spans_of_one(stay, calls_, both)};
       if (home != kNone && pool_->take_these(layout_.placements[home].chunks, spans)) {
         stay.placement = home;
         continue;
@@ -238,7 +256,10 @@ class Placer {
   std::vector<uint64_t> times_;  // of each call position, one more at the end
   uint32_t chunks_;
   std::optional<HomePool> pool_;
-  std::vector<int> urgency_;  // by tensor: later failures weigh more
+  std::vector<Span> spans_;  // by tensor, each one's sorted
+  std::vector<uint32_t> first_span_;
+  std::vector<uint32_t> order_;  // in which tensors get homes
+  size_t for_ever_ = 0;          // so many at its beginning never leave
   Layout layout_;
 };
 

@@ -30,7 +30,7 @@ uint64_t HomePool::distance(uint32_t from, uint32_t to) const {
 }
 
 // Least distance to a neighbour in time, the iteration being a circle; nullopt: not free.
-std::optional<uint64_t> HomePool::slack(const Group& group, const std::vector<Span>& spans) const {
+std::optional<uint64_t> HomePool::slack(const Group& group, std::span<const Span> spans) const {
   uint64_t least = std::numeric_limits<uint64_t>::max();
   if (group.busy.empty()) return least;
   for (const Span& span : spans) {
@@ -51,35 +51,41 @@ bool HomePool::is_worse(const Rated& a, const Rated& b) const {
   return groups_[a.group].first > groups_[b.group].first;
 }
 
-std::vector<GapSearch> HomePool::searches(const std::vector<Span>& spans) const {
-  std::vector<GapSearch> result;
+std::span<GapSearch> HomePool::searches(std::span<const Span> spans) {
+  size_t count = 0;
+  const auto start = [&](uint32_t begin, uint32_t end) {
+    if (scratch_.searches.size() == count) scratch_.searches.emplace_back();
+    scratch_.searches[count++].start(gaps_, begin, end);
+  };
   // Two that meet at the iteration's start are one.
   const bool wraps = spans.size() > 1 && spans.front().begin == 0 && spans.back().end + 1 == start_ns_.size();
-  if (wraps) result.emplace_back(gaps_, spans.back().begin, spans.front().end);
+  if (wraps) start(spans.back().begin, spans.front().end);
   const size_t first = wraps ? 1 : 0;
   const size_t last = wraps ? spans.size() - 1 : spans.size();
   const size_t step = (last - first) / kMostSearches + 1;
-  for (size_t i = first; i < last; i += step) result.emplace_back(gaps_, spans[i].begin, spans[i].end);
-  return result;
+  for (size_t i = first; i < last; i += step) start(spans[i].begin, spans[i].end);
+  return {scratch_.searches.data(), count};
 }
 
 // Groups with at least `count` chunks together, the most slack first; fewer chunks: there are no more. A group that a
 // search has not found yet has at most the slack that this search has come down to, so the search that is lowest goes
 // on. With many spans that can take long: when the steps are used up, the best group found until then is good enough.
-std::vector<uint32_t> HomePool::find(uint32_t count, const std::vector<Span>& spans) {
-  std::vector<uint32_t> chosen;
+void HomePool::find(uint32_t count, std::span<const Span> spans) {
+  std::vector<uint32_t>& chosen = scratch_.chosen;
+  chosen.clear();
   uint64_t have = 0;
   const auto choose = [&](uint32_t group) {
     chosen.push_back(group);
     have += groups_[group].count;
   };
   if (fresh_ != kNone) choose(fresh_);
-  if (have >= count) return chosen;
+  if (have >= count) return;
   seen_.resize(groups_.size(), 0);
   ++search_;
-  std::vector<GapSearch> open = searches(spans);
+  const std::span<GapSearch> open = searches(spans);
   steps_ += kStepsPerTake;
-  std::vector<Rated> rated;  // heap
+  std::vector<Rated>& rated = scratch_.rated;
+  rated.clear();
   const auto worse = [&](const Rated& a, const Rated& b) { return is_worse(a, b); };
   while (have < count) {
     const auto lowest = std::min_element(open.begin(), open.end(), [](const GapSearch& a, const GapSearch& b) {
@@ -102,17 +108,16 @@ std::vector<uint32_t> HomePool::find(uint32_t count, const std::vector<Span>& sp
     rated.push_back({*value, *group});
     std::push_heap(rated.begin(), rated.end(), worse);
   }
-  return chosen;
 }
 
-std::optional<std::vector<uint32_t>> HomePool::take(uint32_t count, const std::vector<Span>& spans) {
-  const std::vector<uint32_t> chosen = find(count, spans);
+std::optional<std::vector<uint32_t>> HomePool::take(uint32_t count, std::span<const Span> spans) {
+  find(count, spans);
   uint64_t available = 0;
-  for (const uint32_t group : chosen) available += groups_[group].count;
+  for (const uint32_t group : scratch_.chosen) available += groups_[group].count;
   if (available < count) return std::nullopt;
   std::vector<uint32_t> taken;
   taken.reserve(count);
-  for (uint32_t group : chosen) {
+  for (uint32_t group : scratch_.chosen) {
     const auto missing = static_cast<uint32_t>(count - taken.size());
     // The rest of the last group stays as it was.
     if (groups_[group].count > missing) group = split(group, missing);
@@ -123,9 +128,9 @@ std::optional<std::vector<uint32_t>> HomePool::take(uint32_t count, const std::v
   return taken;
 }
 
-bool HomePool::take_these(const std::vector<uint32_t>& chunks, const std::vector<Span>& spans) {
-  std::vector<uint32_t> touched;
-  touched.reserve(chunks.size());
+bool HomePool::take_these(const std::vector<uint32_t>& chunks, std::span<const Span> spans) {
+  std::vector<uint32_t>& touched = scratch_.touched;
+  touched.clear();
   for (const uint32_t chunk : chunks) touched.push_back(group_of_[chunk]);
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
@@ -173,7 +178,7 @@ uint32_t HomePool::copy_of(uint32_t group) {
   return copy;
 }
 
-void HomePool::occupy(uint32_t group, const std::vector<Span>& spans) {
+void HomePool::occupy(uint32_t group, std::span<const Span> spans) {
   if (group == fresh_) fresh_ = kNone;
   for (const Span& span : spans) occupy(group, span);
 }

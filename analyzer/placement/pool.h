@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analyzer/placement/gap_index.h"
@@ -23,9 +24,9 @@ class HomePool {
   // Takes `count` chunks that are free during all of `spans` (sorted, disjoint), those with the widest slack first;
   // equal slack: the lowest numbers. nullopt, and nothing is taken, when there are too few. Once the steps are used up,
   // the slack is that of the best of those that few steps find.
-  std::optional<std::vector<uint32_t>> take(uint32_t count, const std::vector<Span>& spans);
+  std::optional<std::vector<uint32_t>> take(uint32_t count, std::span<const Span> spans);
   // Takes exactly these chunks (ascending) if all of them are free during `spans`.
-  bool take_these(const std::vector<uint32_t>& chunks, const std::vector<Span>& spans);
+  bool take_these(const std::vector<uint32_t>& chunks, std::span<const Span> spans);
 
   static constexpr uint64_t kSteps = uint64_t{1} << 18;
 
@@ -40,11 +41,22 @@ class HomePool {
     uint32_t group;
   };
   bool is_worse(const Rated& a, const Rated& b) const;
-  std::vector<uint32_t> find(uint32_t count, const std::vector<Span>& spans);
-  std::vector<GapSearch> searches(const std::vector<Span>& spans) const;
-  std::optional<uint64_t> slack(const Group& group, const std::vector<Span>& spans) const;
+  // What take() needs while it runs; memory that is kept from one to the next, and not copied.
+  struct Scratch {
+    Scratch() = default;
+    Scratch(const Scratch& /*other*/) {}
+    Scratch& operator=(const Scratch&) = delete;
+
+    std::vector<GapSearch> searches;
+    std::vector<Rated> rated;       // heap
+    std::vector<uint32_t> chosen;   // groups
+    std::vector<uint32_t> touched;  // groups
+  };
+  void find(uint32_t count, std::span<const Span> spans);
+  std::span<GapSearch> searches(std::span<const Span> spans);
+  std::optional<uint64_t> slack(const Group& group, std::span<const Span> spans) const;
   uint64_t distance(uint32_t from, uint32_t to) const;
-  void occupy(uint32_t group, const std::vector<Span>& spans);
+  void occupy(uint32_t group, std::span<const Span> spans);
   void occupy(uint32_t group, const Span& span);
   uint32_t split(uint32_t group, uint32_t count);
   uint32_t copy_of(uint32_t group);
@@ -58,6 +70,7 @@ class HomePool {
   GapIndex gaps_;                   // of all other groups
   std::vector<uint32_t> seen_;      // group -> the search that has rated it
   uint32_t search_ = 0;
+  Scratch scratch_;
 };
 
 }  // namespace reprise::analyzer

@@ -1,8 +1,11 @@
 #include "analyzer/planner/home_search.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <utility>
+
+#include "analyzer/base/parallel.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -25,24 +28,51 @@ class HomeSearch {
   }
 
   // Threshold accepting: at first a layout may be a little slower than the one before, later on less and less.
+  //
+  // Several processors look at as many layouts, made of the same one. What they found is gone through in the order in
+  // which one processor would have found it, up to the first that is kept: the next ones would be made of that. So
+  // there are no more of them than it took on average until one was kept.
   uint32_t run(uint32_t tries) {
     uint32_t played = 0;
-    for (uint32_t i = 0; i < tries * kTriesPerPlay && played < tries && !waits_.empty(); ++i) {
-      PlanCandidate next;
-      if (!propose(next)) continue;
-      const double left = 1.0 - static_cast<double>(played++) / tries;
-      next.graph = build_mem_graph(graph_, next.schedule, next.layout);
-      next.prediction = simulate(graph_, next.graph, machine_, options_);
-      const auto allowed = static_cast<double>(now_.prediction.iteration_ns) * (1 + kSlower * left);
-      if (static_cast<double>(next.prediction.iteration_ns) > allowed) continue;
-      now_ = std::move(next);
-      if (now_.prediction.iteration_ns < best_.prediction.iteration_ns) best_ = now_;
-      look();
+    uint32_t kept_count = 0;
+    const uint32_t most = tries * kTriesPerPlay;
+    for (uint32_t i = 0; i < most && played < tries && !waits_.empty();) {
+      const size_t side_by_side = std::min<size_t>(processors(), std::max(i / (kept_count + 1), 1u));
+      std::vector<Attempt> attempts(std::min<size_t>(side_by_side, most - i));
+      for (Attempt& attempt : attempts) {
+        attempt.moved = pick();
+        attempt.random = random_;
+      }
+      in_parallel(attempts.size(), [&](size_t at) { make(attempts[at]); });
+      for (Attempt& attempt : attempts) {
+        ++i;
+        random_ = attempt.random;
+        if (!attempt.next) continue;
+        const double left = 1.0 - static_cast<double>(played++) / tries;
+        const auto allowed = static_cast<double>(now_.prediction.iteration_ns) * (1 + kSlower * left);
+        const bool kept = static_cast<double>(attempt.next->prediction.iteration_ns) <= allowed;
+        if (kept) ++kept_count;
+        if (kept) keep(std::move(*attempt.next));
+        if (kept || played == tries) break;
+      }
     }
     return played;
   }
 
  private:
+  // One of the layouts that are looked at side by side.
+  struct Attempt {
+    std::vector<uint32_t> moved;
+    std::mt19937_64 random;             // after the choice of these
+    std::optional<PlanCandidate> next;  // nullopt: there was no room, or nothing has moved
+  };
+
+  void keep(PlanCandidate next) {
+    now_ = std::move(next);
+    if (now_.prediction.iteration_ns < best_.prediction.iteration_ns) best_ = now_;
+    look();
+  }
+
   void look() {
     times_ = start_times(graph_, now_);
     waits_.clear();
@@ -59,17 +89,20 @@ class HomeSearch {
     });
   }
 
-  // Another layout of the same schedule. False: there was no room for it, or it is the same.
-  bool propose(PlanCandidate& next) {
-    next.schedule = now_.schedule;
+  // Another layout of the same schedule.
+  void make(Attempt& attempt) const {
+    Schedule schedule = now_.schedule;
     std::optional<Layout> layout =
-        place_again(graph_, next.schedule, static_cast<uint32_t>(now_.recipe.chunks), now_.layout, pick(), times_);
-    if (!layout || same_homes(*layout)) return false;
+        place_again(graph_, schedule, static_cast<uint32_t>(now_.recipe.chunks), now_.layout, attempt.moved, times_);
+    if (!layout || same_homes(*layout)) return;
+    PlanCandidate& next = attempt.next.emplace();
+    next.schedule = std::move(schedule);
     next.recipe = now_.recipe;
     next.policy = now_.policy;
     next.tiers = now_.tiers;
     next.layout = std::move(*layout);
-    return true;
+    next.graph = build_mem_graph(graph_, next.schedule, next.layout);
+    next.prediction = simulate(graph_, next.graph, machine_, options_);
   }
 
   bool same_homes(const Layout& layout) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/planner/home_search.h"
 #include "analyzer/schedule/local_search.h"
 
@@ -37,7 +38,35 @@ std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies
   return quick.empty() ? policies : quick;
 }
 
+std::vector<Recipe> in_each_order(Recipe recipe) {
+  std::vector<Recipe> recipes;
+  for (const HomeOrder order : kOrders) {
+    recipe.order = order;
+    recipes.push_back(recipe);
+  }
+  return recipes;
+}
+
+// What will be tried next, from one capacity on, and worth making ahead: a capacity for every two processors. Not more,
+// for what is found may make the rest needless.
+std::vector<Recipe> next_ones(Recipe recipe, const std::vector<uint64_t>& capacities, size_t from) {
+  std::vector<Recipe> recipes;
+  for (size_t i = from; i < std::min(capacities.size(), from + std::max<size_t>(processors() / 2, 1)); ++i) {
+    recipe.capacity = capacities[i];
+    for (const Recipe& one : in_each_order(recipe)) recipes.push_back(one);
+  }
+  return recipes;
+}
+
 bool has_homes(const std::optional<PlanCandidate>& one) { return one && one->recipe.mode == PlacementMode::homes; }
+
+// How long the schedule of a recipe in this mode may take when it is played. `best`, `homes`: as in a portfolio.
+uint64_t most_ns(PlacementMode mode, const std::optional<PlanCandidate>& best,
+                 const std::optional<PlanCandidate>& homes) {
+  const auto& rival = mode == PlacementMode::homes && !has_homes(best) ? homes : best;
+  if (!rival) return kHoweverLong;
+  return rival->prediction.iteration_ns + rival->prediction.iteration_ns / kSlower;
+}
 
 }  // namespace
 
@@ -86,8 +115,9 @@ bool Portfolio::search(uint64_t capacity) {
   const TaskGraph& graph = workload_.graph;
   const Machine& machine = workload_.machine;
   const auto plays = static_cast<uint32_t>(std::min<uint64_t>(kPlayedOps / graph.op_count, graph.op_count));
-  std::vector<Schedule> starts;
-  for (const Policy* policy : searched_policies()) starts.push_back(policy->schedule({graph, machine, capacity, true}));
+  const std::vector<const Policy*>& policies = searched_policies();
+  std::vector<Schedule> starts(policies.size());
+  in_parallel(starts.size(), [&](size_t i) { starts[i] = policies[i]->schedule({graph, machine, capacity, true}); });
   std::optional<RetimedSchedule> found = search_stalls(graph, machine, starts, capacity, plays);
   if (!found || found->iteration_ns >= best_->prediction.iteration_ns) return true;
   Scheduled scheduled{std::move(found->schedule), {}};
@@ -106,11 +136,11 @@ bool Portfolio::search(uint64_t capacity) {
 
 bool Portfolio::try_orders(Recipe& recipe, const Scheduled& scheduled) {
   if (recipe.mode == PlacementMode::by_begin) return try_recipe(recipe, scheduled);  // chooses no homes
+  const std::vector<Recipe> recipes = in_each_order(recipe);
+  tried_.make_ahead(recipes, scheduled);
   bool placed = false;
-  for (const HomeOrder order : kOrders) {
-    recipe.order = order;
-    placed = try_recipe(recipe, scheduled) || placed;
-  }
+  for (const Recipe& one : recipes) placed = try_recipe(one, scheduled) || placed;
+  recipe = recipes.back();
   return placed;
 }
 
@@ -164,17 +194,17 @@ void Portfolio::add_best_of(Portfolio&& other) {
 std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*>& policies) {
   // Of a small graph there is time for everything, of a large one for little.
   if (policies.size() < 2 || most_ < 2 * policies.size() || most_ > 64 * policies.size()) return policies;
-  std::vector<std::pair<uint64_t, const Policy*>> ranked;
+  std::vector<std::pair<uint64_t, const Policy*>> ranked(policies.size());
   Machine machine = workload_.machine;
   machine.remap_ns_per_chunk = 0;
-  for (const Policy* policy : policies) {
+  in_parallel(policies.size(), [&](size_t i) {
     const auto candidate = make_candidate(workload_.graph, workload_.device_subgraphs, machine,
-                                          {policy, chunks_, chunks_, PlacementMode::by_begin, kOrders[0], true});
-    ++count_;
-    ++tried_here_;
+                                          {policies[i], chunks_, chunks_, PlacementMode::by_begin, kOrders[0], true});
     const bool good = candidate && candidate->tiers.fits;
-    ranked.emplace_back(good ? candidate->prediction.iteration_ns : ~uint64_t{0}, policy);
-  }
+    ranked[i] = {good ? candidate->prediction.iteration_ns : ~uint64_t{0}, policies[i]};
+  });
+  count_ += static_cast<uint32_t>(policies.size());
+  tried_here_ += static_cast<uint32_t>(policies.size());
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   ranked.resize(std::min(ranked.size(), kMostPolicies));
   std::vector<const Policy*> order;
@@ -185,17 +215,26 @@ std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*
 
 // Plans without remaps: first with tensors carried over the start of the iteration, then without.
 void Portfolio::add_homes(const Policy& policy) {
+  std::vector<uint64_t> capacities;
+  for (const double fraction : kFractions) {
+    const auto part = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
+    const uint64_t capacity = std::max(workload_.largest.chunks, part);
+    if (capacities.empty() || capacity != capacities.back()) capacities.push_back(capacity);
+  }
   for (const bool carry : {true, false}) {
     size_t found = 0;
-    uint64_t tried = 0;
-    for (const double fraction : kFractions) {
-      const auto capacity =
-          std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
-      if (capacity == tried) continue;
-      tried = capacity;
+    size_t ahead = 0;
+    for (size_t i = 0; i < capacities.size(); ++i) {
+      const Recipe any{&policy, capacities[i], chunks_, PlacementMode::homes, kOrders[0], carry};
+      if (i == ahead) {
+        std::vector<Recipe> next = next_ones(any, capacities, i);
+        ahead += next.size() / std::size(kOrders);
+        if (found_here_ && most_ > tried_here_) next.resize(std::min<size_t>(next.size(), most_ - tried_here_));
+        tried_.make_ahead(next, most_ns(any.mode, best_, homes_));
+      }
       bool placed = false;
-      for (const HomeOrder order : kOrders) {
-        placed = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, carry}) || placed;
+      for (const Recipe& recipe : in_each_order(any)) {
+        placed = try_recipe(recipe) || placed;
         if (moves_nothing() || spent()) return;
       }
       if (placed && ++found >= kEnoughPerPolicy) return;
@@ -238,9 +277,8 @@ bool Portfolio::try_recipe(const Recipe& recipe) {
   const std::optional<bool> placed = tried_.placed(recipe);
   if (!placed) {
     const Scheduled& scheduled = tried_.scheduled(recipe);
-    const auto& rival = recipe.mode == PlacementMode::homes && !has_homes(best_) ? homes_ : best_;
-    const uint64_t to_beat = rival ? rival->prediction.iteration_ns : 0;
-    if (!rival || tried_.played_ns() <= to_beat + to_beat / kSlower) return try_recipe(recipe, scheduled);
+    const uint64_t most = most_ns(recipe.mode, best_, homes_);
+    if (most == kHoweverLong || tried_.played_ns() <= most) return try_recipe(recipe, scheduled);
   }
   ++count_;
   ++tried_here_;
@@ -252,7 +290,7 @@ bool Portfolio::try_recipe(const Recipe& recipe, const Scheduled& scheduled) {
   ++count_;
   ++tried_here_;
   const bool placed = tried_.place_once(recipe, scheduled, [&] {
-    std::optional<PlanCandidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe, scheduled);
+    std::optional<PlanCandidate> candidate = tried_.candidate(recipe, scheduled);
     if (candidate && !candidate->tiers.fits) tiers_fit_ = false;
     if (!candidate || !candidate->tiers.fits) return false;
     keep(std::move(candidate));

@@ -1,5 +1,5 @@
-// Tries policies, effective budgets and placements on one workload and keeps the fastest plan, by simulation. Called by
-// the planner.
+// Tries policies, effective budgets and placements on one workload and keeps the fastest plan, by simulation, whatever
+// the number of processors. Called by the planner.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -174,11 +174,10 @@ class Search {
 
 std::optional<RetimedSchedule> search_stalls(const TaskGraph& graph, const Machine& machine,
                                              const std::vector<Schedule>& starts, uint64_t capacity, uint32_t plays) {
-  std::vector<std::unique_ptr<Search>> searches;
-  for (const Schedule& start : starts) {
-    auto search = std::make_unique<Search>(graph, machine, start, capacity);
-    if (search->time() != kNever) searches.push_back(std::move(search));
-  }
+  std::vector<std::unique_ptr<Search>> searches(starts.size());
+  in_parallel(starts.size(),
+              [&](size_t i) { searches[i] = std::make_unique<Search>(graph, machine, starts[i], capacity); });
+  std::erase_if(searches, [](const auto& search) { return search->time() == kNever; });
   if (searches.empty()) return std::nullopt;
   const auto rounds = static_cast<uint32_t>(std::bit_width(searches.size()));
   while (true) {

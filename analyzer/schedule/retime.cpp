@@ -128,6 +128,7 @@ class Retimer {
     uint32_t last = 0;                // of its last one
     uint32_t written = 0;             // of the last write within it, if only by its order, for the copy out
     uint32_t next = kNone;            // instance of the same tensor that comes back from the copy
+    uint32_t blocked_until = 0;       // op before which there is no room up to the first use
     uint32_t reload_begin = kNotYet;  // op that had started last when the copy in began
     uint32_t offload_end = 0;         // op at hand when the copy out was done and its memory became free
     bool used = false;                // the last use is over
@@ -267,8 +268,9 @@ class Retimer {
   }
 
   // Memory that more urgent copies on the other link are about to take. The latest times grow with the place in line.
-  int64_t reserved(const StayInstance& instance, Tier tier) {
-    Line& other = lines_[tier == Tier::host ? 1 : 0];
+  int64_t reserved(const StayInstance& instance, Tier tier) const {
+    const Line& other = lines_[tier == Tier::host ? 1 : 0];
+    if (other.next == other.instances.size()) return 0;
     const auto is_urgent = [&](uint32_t number) { return instances_[number].latest_ns < instance.latest_ns; };
     const auto begin = other.instances.begin() + static_cast<std::ptrdiff_t>(other.next);
     const auto end = std::partition_point(begin, other.instances.end(), is_urgent);
@@ -387,11 +389,16 @@ class Retimer {
       ++looked;
       if (!instance.host) continue;
       const bool needed = instance.first <= op_;
+      if (!needed && op_ < instance.blocked_until) continue;
       if (instance.chunks + (needed ? 0 : need_ + reserved(instance, tier)) > free_) {
         if (needed) return false;
         continue;
       }
-      if (!needed && room_.least(op_, instance.first) < instance.chunks) continue;
+      if (const auto place = room_.last_below(op_, instance.first, instance.chunks); !needed && place) {
+        // Room only shrinks: where there is too little now, there is too little until the ops have gone by.
+        instance.blocked_until = static_cast<uint32_t>(*place) + 1;
+        continue;
+      }
       if (!needed) room_.take(op_, instance.first, instance.chunks);
       free_ -= instance.chunks;
       instance.reload_begin = place();

@@ -1,9 +1,10 @@
-// How much room there is at each of many places in a row: the least of a range, and taking from a range, in the
-// logarithm of their number. Used by retime.cpp for chunks, by tiers.cpp for host memory.
+// How much room there is at each of many places in a row: the least of a range, where there is too little, and taking
+// from a range, in the logarithm of their number. Used by retime.cpp for chunks, by tiers.cpp for host memory.
 #pragma once
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,11 @@ class Room {
     }
     while ((left /= 2) != 0) update(left);
   }
+  // The last place of the range with less than `amount`; nullopt: there is none.
+  std::optional<size_t> last_below(size_t begin, size_t end, int64_t amount) const {
+    if (end <= begin) return std::nullopt;
+    return last_below(1, 0, size_, {begin + 1, end + 1, amount});
+  }
   int64_t least(size_t begin, size_t end) const {
     if (end <= begin) return kNoneThere;
     int64_t of_left = kNoneThere;
@@ -56,6 +62,20 @@ class Room {
   }
 
  private:
+  struct Wanted {
+    size_t begin, end;  // of leaves
+    int64_t below;
+  };
+
+  // Among the `count` leaves below the node, of which `first` is the first.
+  std::optional<size_t> last_below(size_t node, size_t first, size_t count, Wanted wanted) const {
+    if (first >= wanted.end || first + count <= wanted.begin || least_[node] >= wanted.below) return std::nullopt;
+    if (count == 1) return first - 1;
+    wanted.below += taken_[node];
+    const std::optional<size_t> behind = last_below(2 * node + 1, first + count / 2, count / 2, wanted);
+    return behind ? behind : last_below(2 * node, first, count / 2, wanted);
+  }
+
   static constexpr int64_t kNoneThere = INT64_MAX / 2;
 
   void update(size_t node) { least_[node] = std::min(least_[2 * node], least_[2 * node + 1]) - taken_[node]; }

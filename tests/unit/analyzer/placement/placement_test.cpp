@@ -164,16 +164,17 @@ TEST(Placement, StaysThatWrapKeepTheirChunksOverTheStart) {
 TEST(ChunkPool, TakesTheWidestSlackFirst) {
   const std::vector<uint64_t> times = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100};
   HomePool pool(2, times);
-  EXPECT_EQ(pool.take(1, {{0, 2}}), (std::vector<uint32_t>{0}));
-  EXPECT_EQ(pool.take(1, {{4, 5}}), (std::vector<uint32_t>{1}));  // the empty one
+  const auto one = [](uint32_t begin, uint32_t end) { return std::vector<Span>{{begin, end}}; };
+  EXPECT_EQ(pool.take(1, one(0, 2)), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(pool.take(1, one(4, 5)), (std::vector<uint32_t>{1}));  // the empty one
   // Behind chunk 0's span by 40, behind chunk 1's by 10.
-  EXPECT_EQ(pool.take(1, {{6, 7}}), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(pool.take(1, one(6, 7)), (std::vector<uint32_t>{0}));
   // Now chunk 0 is free from 7 to 10 and on to 0, chunk 1 from 5 to 14.
-  EXPECT_EQ(pool.take(1, {{9, 10}}), (std::vector<uint32_t>{1}));
-  EXPECT_EQ(pool.take(2, {{1, 3}}), std::nullopt);
-  EXPECT_FALSE(pool.take_these({0}, {{1, 2}}));
-  EXPECT_TRUE(pool.take_these({0, 1}, {{2, 3}}));
-  EXPECT_EQ(pool.take(1, {{2, 3}}), std::nullopt);
+  EXPECT_EQ(pool.take(1, one(9, 10)), (std::vector<uint32_t>{1}));
+  EXPECT_EQ(pool.take(2, one(1, 3)), std::nullopt);
+  EXPECT_FALSE(pool.take_these({0}, one(1, 2)));
+  EXPECT_TRUE(pool.take_these({0, 1}, one(2, 3)));
+  EXPECT_EQ(pool.take(1, one(2, 3)), std::nullopt);
 }
 
 TEST(Slab, SharesBytesOfTensorsThatDoNotMeet) {

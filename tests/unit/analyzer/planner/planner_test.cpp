@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/verify/verify.h"
 #include "preload/base/readable.h"
 #include "tests/support/graph_builder.h"
@@ -288,6 +289,32 @@ TEST(Planner, TheFirstPlanIsThereAtOnceAndTheOtherOneIsBetter) {
   EXPECT_LE(better.value().predicted_ns, first.value().predicted_ns);
   EXPECT_EQ(better.value().iteration_hash, first.value().iteration_hash) << "of the same loop";
   EXPECT_EQ(plan::serialize(better.value()), plan::serialize(make_plan(workload.value(), options).value()));
+}
+
+// Some links and budgets lead to homes for all, which are searched for, others to few or none.
+TEST(Planner, PlansTheSameOnOneProcessorAndOnFour) {
+  testing::TraceBuilder program = many_layers(30);
+  PlanOptions options;
+  options.policy = "reprise";
+  options.machine = machine_of(program.trace());
+  options.machine->remap_ns_per_chunk = 80'000;
+  for (const double rate : {5e9, 20e9}) {
+    options.machine->h2d_bytes_per_s = options.machine->d2h_bytes_per_s = rate;
+    for (const double fraction : {0.5, 0.8}) {
+      options.budget_fraction = fraction;
+      const Result<Workload> workload = Planning(program.trace(), options).workload();
+      ASSERT_TRUE(workload.ok()) << workload.status().message();
+      std::set<std::string> plans;
+      for (const size_t processors : {1u, 4u}) {
+        processors_wished = processors;
+        const Result<plan::Plan> plan = make_plan(workload.value(), options);
+        processors_wished = 0;
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        plans.insert(plan::serialize(plan.value()));
+      }
+      EXPECT_EQ(plans.size(), 1u) << rate << " " << fraction;
+    }
+  }
 }
 
 }  // namespace
