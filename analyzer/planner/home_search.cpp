@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -134,7 +136,7 @@ std::vector<uint64_t> start_times(const TaskGraph& graph, const PlanCandidate& c
   std::vector<int64_t> starts(graph.calls.size(), 0);
   for (size_t v = 0; v < candidate.graph.vertices.size(); ++v) {
     const plan::Vertex& vertex = candidate.graph.vertices[v];
-    if (vertex.call != kNone && vertex.kind == plan::VertexKind::op) {
+    if (vertex.call != kNone && plan::runs_op(vertex.kind)) {
       starts[vertex.call] = candidate.prediction.start_ns[v];
     }
   }
