@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "preload/base/causes.h"
-#include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/names.h"
 

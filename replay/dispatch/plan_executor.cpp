@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "preload/base/causes.h"
-#include "preload/driver/driver.h"
 
 namespace reprise::replay {
 namespace {

@@ -16,7 +16,6 @@
 
 #include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/causes.h"
-#include "preload/driver/driver.h"
 #include "replay/dispatch/plan_executor.h"
 
 namespace reprise::replay {

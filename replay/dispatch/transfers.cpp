@@ -4,7 +4,6 @@
 
 #include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/causes.h"
-#include "preload/driver/driver.h"
 
 namespace reprise::replay {
 namespace {

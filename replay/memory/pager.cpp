@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "preload/driver/driver.h"
 #include "preload/driver/results.h"
 #include "preload/footprint/slab.h"
 

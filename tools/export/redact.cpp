@@ -17,7 +17,6 @@
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/redacted.h"
 #include "tools/report/view/frames.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
 namespace {

@@ -11,7 +11,6 @@
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/reasons.h"
 #include "tools/report/sentences.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {

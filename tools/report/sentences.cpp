@@ -13,7 +13,6 @@
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/links.h"
 #include "tools/report/log/measured.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
