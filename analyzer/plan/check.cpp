@@ -207,17 +207,17 @@ Status check_vertex(const Plan& plan, uint32_t index) {
   const Vertex& vertex = plan.vertices[index];
   const VertexTraits* const traits = find_traits(vertex.kind);
   if (traits == nullptr) return wrong("vertex", index, "is of no kind");
-  const bool is_call = traits->call;
+  const bool is_call = plan::is_call(vertex.kind);
   if (is_call ? (vertex.call >= plan.calls.size() || plan.calls[vertex.call].vertex != index) : vertex.call != kNone) {
     return wrong("vertex", index, "has a wrong call");
   }
   if (vertex.clean && !traits->out) return wrong("vertex", index, "is clean but no offload");
-  const bool op = vertex.kind == VertexKind::op;
+  const bool op = traits->op;
   if (op != (vertex.tensor == kNone) || !optional_below(vertex.tensor, plan.tensors.size())) {
     return wrong("vertex", index, "has a wrong tensor");
   }
   if (is_call && op != (plan.calls[vertex.call].kind == CallKind::op)) return wrong("vertex", index, "is not its call");
-  if (vertex.kind == VertexKind::release && plan.calls[vertex.call].tensor != vertex.tensor) {
+  if (traits->frees && plan.calls[vertex.call].tensor != vertex.tensor) {
     return wrong("vertex", index, "releases another tensor");
   }
   if (!is_call && plan.tensors[vertex.tensor].chunk_count == 0) return wrong("vertex", index, "moves a small tensor");

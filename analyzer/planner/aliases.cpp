@@ -43,7 +43,7 @@ class Aliases {
     if (plan::copies(vertex.kind)) {
       moves_[vertex.tensor].push_back(static_cast<uint32_t>(uses_[vertex.tensor].size()));
     }
-    if (vertex.kind != plan::VertexKind::op) return;
+    if (!plan::runs_op(vertex.kind)) return;
     for (const plan::OpAccess& access : plan_.calls[vertex.call].accesses) {
       std::vector<uint32_t>& uses = uses_[access.tensor];
       if (uses.empty() || uses.back() != vertex.call) uses.push_back(vertex.call);

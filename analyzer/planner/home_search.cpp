@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/base/parallel.h"
+#include "analyzer/plan/vertex_kinds.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -167,7 +168,7 @@ std::vector<uint64_t> start_times(const TaskGraph& graph, const PlanCandidate& c
   std::vector<int64_t> starts(graph.calls.size(), 0);
   for (size_t v = 0; v < candidate.graph.vertices.size(); ++v) {
     const plan::Vertex& vertex = candidate.graph.vertices[v];
-    if (vertex.call != kNone && vertex.kind == plan::VertexKind::op) {
+    if (vertex.call != kNone && plan::runs_op(vertex.kind)) {
       starts[vertex.call] = candidate.prediction.start_ns[v];
     }
   }

@@ -1,7 +1,7 @@
 // Predicts how long an iteration takes under a plan: a discrete event simulation of the engines of every device
 // (engines.h) with the dispatcher's rules (work-conserving by priority, a bounded window of ops, transfers at any
 // time), or with every engine's order fixed beforehand. The same input gives the same answer, with noise, too. Callers:
-// the planner, reports, bench/ablation.
+// the planner, reports.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -7,8 +7,6 @@
 namespace reprise::analyzer {
 namespace {
 
-using plan::VertexKind;
-
 class VertexTiming {
  public:
   VertexTiming(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const Engines& engines)
@@ -22,7 +20,7 @@ class VertexTiming {
       const plan::Vertex& vertex = graph_.vertices[v];
       TimedVertex& entry = result_.vertices[v];
       entry.call = vertex.call;
-      if (vertex.kind == VertexKind::op) {
+      if (plan::runs_op(vertex.kind)) {
         classify_op(tasks_.calls[vertex.call].call, entry);
       } else if (plan::copies(vertex.kind)) {
         classify_transfer(v, plan::copies_in(vertex.kind), entry);

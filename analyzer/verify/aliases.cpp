@@ -50,7 +50,7 @@ class Absences {
   // A move between two uses of a tensor: from the first one to the second it may be away.
   void play(const plan::Vertex& vertex, std::vector<uint32_t>& last_use, std::vector<uint8_t>& moved) {
     if (plan::copies(vertex.kind)) moved[vertex.tensor] = 1;
-    if (vertex.kind != plan::VertexKind::op) return;
+    if (!plan::runs_op(vertex.kind)) return;
     for (const plan::OpAccess& access : plan_.calls[vertex.call].accesses) {
       const uint32_t tensor = access.tensor;
       if (plan_.tensors[tensor].aliased && moved[tensor] != 0) {

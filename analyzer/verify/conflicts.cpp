@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "analyzer/verify/machine_walk.h"
 
 namespace reprise::analyzer {
@@ -78,18 +79,12 @@ class ConflictWalk {
     for (uint32_t node = 0; node < graph_.size(); ++node) {
       if (node == graph_.size() / Unrolled::kRounds) forget_transients();
       const plan::Vertex& vertex = plan_.vertices[graph_.vertex_of(node)];
-      switch (vertex.kind) {
-        case plan::VertexKind::op:
-          if (Status status = add_op(vertex.call, node); !status.ok()) return status;
-          break;
-        case plan::VertexKind::offload:
-          add_offload(vertex.tensor, node);
-          break;
-        case plan::VertexKind::reload:
-          add_reload(vertex.tensor, node);
-          break;
-        case plan::VertexKind::release:
-          break;
+      if (plan::runs_op(vertex.kind)) {
+        if (Status status = add_op(vertex.call, node); !status.ok()) return status;
+      } else if (plan::copies_out(vertex.kind)) {
+        add_offload(vertex.tensor, node);
+      } else if (plan::copies_in(vertex.kind)) {
+        add_reload(vertex.tensor, node);
       }
     }
     ask_barriers();

@@ -10,8 +10,6 @@
 namespace reprise::analyzer {
 namespace {
 
-using plan::VertexKind;
-
 constexpr size_t kShown = 6;  // vertices of an order; the rest is counted
 
 const plan::Vertex& vertex(const Unrolled& graph, uint32_t node) {
@@ -82,7 +80,7 @@ std::string order(const Unrolled& graph, uint32_t from, uint32_t to) {
 
 std::string use_of(const Unrolled& graph, uint32_t node, uint32_t tensor) {
   const plan::Vertex& entry = vertex(graph, node);
-  if (entry.kind == VertexKind::release) return "frees it";
+  if (plan::frees(entry.kind)) return "frees it";
   if (plan::copies_out(entry.kind)) return "copies it out";
   if (plan::copies_in(entry.kind)) return entry.tensor == tensor ? "brings it in" : "takes its place";
   uint32_t mode = 0;

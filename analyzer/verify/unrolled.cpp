@@ -33,9 +33,9 @@ std::string Unrolled::number(uint32_t node) const {
 std::string Unrolled::describe(uint32_t node) const {
   const plan::Vertex& vertex = plan_.vertices[vertex_of(node)];
   std::string what = fmt::format("{} of tensor {}", plan::name_of(vertex.kind), vertex.tensor);
-  if (vertex.kind == plan::VertexKind::op) {
+  if (plan::runs_op(vertex.kind)) {
     what = fmt::format("call {}, {}", vertex.call, trace::shown_name(plan_.calls[vertex.call].name));
-  } else if (vertex.kind == plan::VertexKind::release) {
+  } else if (plan::frees(vertex.kind)) {
     what = fmt::format("call {}, the free of tensor {}", vertex.call, vertex.tensor);
   }
   return fmt::format("{} ({}){}", vertex_of(node), what, round_of(node) > 0 ? " of the next iteration" : "");

@@ -7,11 +7,9 @@
 
 #include "preload/access/arguments.h"
 #include "preload/access/launch_payload.h"
-#include "preload/access/pointees.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/signature.h"
 #include "preload/tracking/handle_map.h"
-#include "preload/tracking/streams.h"
 
 namespace reprise {
 namespace {

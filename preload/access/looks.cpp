@@ -76,7 +76,7 @@ bool readable_in_place(const Allocation& allocation) {
 }
 
 Handler& handler() { return *runtime().handler; }
-bool may_read() { return !any_capture() && handler().reads_back(); }
+bool may_read() { return !any_capture() && handler().order.reads_back(); }
 
 // A range of one operand's memory that is to be looked at.
 struct Part {
@@ -154,7 +154,7 @@ bool Looks::fetch() noexcept {
     }
   };
   if (request.count == 0 && !request.after_everything) return true;
-  if (handler().read_back(request)) return true;
+  if (handler().order.read_back(request)) return true;
   if (ran) host_function_ran.store(true);
   return false;
 }
@@ -275,7 +275,7 @@ void record_host_copy(uint64_t to, uint64_t from, uint64_t bytes) noexcept {
     ReadBack request;
     request.after_everything = true;
     request.patience_ns = kPatience;
-    settled = handler().read_back(request);
+    settled = handler().order.read_back(request);
     if (!settled) {
       mark_again(source);
       if (ran) host_function_ran.store(true);

@@ -44,8 +44,5 @@ struct Word {
   inline constexpr ::reprise::run_log::Word<Tag> word{#word, old_word}; \
   }
 #include "preload/base/run_log_keys.def"
-#undef RUN_LOG_LINE
-#undef RUN_LOG_KEY
-#undef RUN_LOG_WORD
 
 }  // namespace reprise::run_log

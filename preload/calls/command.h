@@ -20,54 +20,75 @@ struct Access : trace::AccessRecord {
 // memory is managed, the payload is position independent: it may be a byte copy of the one the hook built.
 using IssueFunction = CUresult (*)(const void* payload, CUstream stream) noexcept;
 
-struct Command {
-  // Not defaulted: it sets member by member, by moves. What is zeroed as a whole takes a `rep stos`, which each launch
-  // would wait for.
+// The parts of a Command. None has a defaulted constructor: it sets member by member, by moves. What is zeroed as a
+// whole takes a `rep stos`, which each launch would wait for.
+
+// Where the work goes.
+struct CommandPlace {
+  constexpr CommandPlace() noexcept {}
+  CUcontext context{};
+  CUdevice device{};     // of the context
+  uint32_t stream_id{};  // trace id of the stream
+  CUstream stream{};     // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
+};
+
+// What of the device's memory it touches.
+struct CommandOperands {
+  constexpr CommandOperands() noexcept {}
+  const Access* accesses{};
+  uint32_t access_count{};
+  bool blind{};  // buffers that may hold addresses were not looked into, because a plan is in force (looks.h)
+  uint64_t operand_bytes{};  // sizes of the allocations that the accesses are to, one for each access
+};
+
+// Host memory that the driver reads or writes, for copies.
+struct CommandHostSide {
+  constexpr CommandHostSide() noexcept {}
+  const void* host_source{};  // nullptr: none
+  void* host_destination{};   // the same
+  bool host_pageable{};       // neither pinned by the program nor device-visible
+  // Where in the payload the host_source pointer stands, so that a handler that stages the bytes can redirect it;
+  // 0 when it cannot be redirected.
+  uint32_t host_source_offset{};
+};
+
+// How it gets to the driver.
+struct CommandIssue {
+  constexpr CommandIssue() noexcept {}
+  IssueFunction issue{};
+  const void* payload{};     // alignment 16
+  uint32_t payload_bytes{};  // at most kMaxPayloadBytes
+};
+
+// Zero for what launches no kernel.
+struct CommandLaunch {
+  constexpr CommandLaunch() noexcept {}
+  uint32_t function{};  // trace id of the kernel
+  // No launch of this function and shape has been issued yet, or the driver may refuse what it names: errors must
+  // surface now.
+  bool first_of_shape{};
+  // Identity of the kernel in all programs, where it reaches only what its parameters name and may be launched again;
+  // 0 otherwise.
+  uint64_t kernel{};
+  // The kernel's parameter bytes (inside payload) for the trace; each parameter at its offset.
+  const uint8_t* parameters{};
+  uint32_t parameter_bytes{};
+  uint32_t grid[3]{};
+  uint32_t block[3]{};
+  uint32_t shared_bytes{};
+};
+
+struct Command : CommandPlace, CommandOperands, CommandHostSide, CommandIssue, CommandLaunch {
   constexpr Command() noexcept {}
 
   trace::OpKind op{};
   uint16_t flags{};      // trace::OpFlags
-  uint32_t stream_id{};  // trace id of the stream
+  uint32_t call_site{};  // trace id, 0 when not recorded
   uint64_t sequence{};   // position in the program's order of calls
   uint64_t signature{};  // trace::op_signature()
   uint64_t size{};       // bytes copied or set
-  CUcontext context{};
-  CUdevice device{};    // of the context
-  CUstream stream{};    // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
-  uint32_t function{};  // trace id of the kernel, 0 for non-launches
-  // Identity of the kernel in all programs, where it reaches only what its parameters name and may be launched again;
-  // 0 otherwise.
-  uint64_t kernel{};
-  uint32_t call_site{};  // trace id, 0 when not recorded
-  uint32_t access_count{};
-  uint64_t operand_bytes{};  // sizes of the allocations that the accesses are to, one for each access
   bool captured{};  // goes into a graph, or makes an object of addresses: the driver looks at these, and nothing runs
-  bool first_of_shape{};  // no launch of this function and shape has been issued yet, or the driver may refuse what it
-                          // names: errors must surface now
-  bool blind{};           // buffers that may hold addresses were not looked into, because a plan is in force (looks.h)
-  const Access* accesses{};
   const char* name{};  // kernel name or the call's name; lives as long as the process
-
-  // Host memory that the driver reads or writes, for copies. nullptr otherwise.
-  const void* host_source{};
-  void* host_destination{};
-  bool host_pageable{};  // neither pinned by the program nor device-visible
-
-  IssueFunction issue{};
-  const void* payload{};     // alignment 16
-  uint32_t payload_bytes{};  // at most kMaxPayloadBytes
-  // Where in the payload the host_source pointer stands, so that a handler that stages the bytes can redirect it;
-  // 0 when it cannot be redirected.
-  uint32_t host_source_offset{};
-
-  // The kernel's parameter bytes (inside payload) for the trace; each parameter at its offset.
-  const uint8_t* parameters{};
-  uint32_t parameter_bytes{};
-
-  // Launch shape, zero for other ops.
-  uint32_t grid[3]{};
-  uint32_t block[3]{};
-  uint32_t shared_bytes{};
 };
 inline constexpr uint32_t kMaxPayloadBytes = 40 * 1024;
 

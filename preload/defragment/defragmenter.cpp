@@ -5,7 +5,6 @@
 #include "preload/base/causes.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
-#include "preload/driver/resolve.h"
 #include "preload/tracking/streams.h"
 
 namespace reprise {

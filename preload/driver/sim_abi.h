@@ -8,7 +8,7 @@
 extern "C" {
 
 // Counters since the process started. All bytes are those of device memory as this device accounts for them.
-typedef struct RepriseSimStats {
+struct RepriseSimMemoryStats {
   uint64_t used_bytes;  // now: cuMemAlloc and pools, cuMemCreate, module images' globals, context overhead
   uint64_t peak_bytes;
   uint64_t create_calls;      // cuMemCreate
@@ -16,6 +16,8 @@ typedef struct RepriseSimStats {
   uint64_t map_calls;         // cuMemMap
   uint64_t unmap_calls;       // cuMemUnmap
   uint64_t set_access_calls;  // cuMemSetAccess
+};
+struct RepriseSimWorkStats {
   uint64_t launches;
   uint64_t copies;
   uint64_t copied_bytes_h2d;
@@ -26,13 +28,16 @@ typedef struct RepriseSimStats {
   uint64_t unsupported_calls;       // calls that are not implemented: CUDA_ERROR_NOT_SUPPORTED
   uint64_t parameter_bytes;         // of launches without a twin
   uint64_t hashed_parameter_bytes;  // those of them that entered the launches' hashes
-  // With the modelled clock (REPRISE_SIM_MEMORY_RATE, REPRISE_SIM_KERNEL_TIMES), of kernels, copies and memsets:
+};
+// With the modelled clock (REPRISE_SIM_MEMORY_RATE, REPRISE_SIM_KERNEL_TIMES), of kernels, copies and memsets.
+struct RepriseSimClockStats {
   uint64_t modelled_ns;      // what they take
   uint64_t host_ns;          // what the host's processors took for them
   uint64_t late_operations;  // those that the host had not done by their modelled end
   uint64_t late_ns;          // ... and the most that one was late
   uint64_t lost_ns;          // of all devices: what was never caught up; 0: times did not depend on the host's load
-} RepriseSimStats;
+};
+struct RepriseSimStats : RepriseSimMemoryStats, RepriseSimWorkStats, RepriseSimClockStats {};
 
 void repriseSimGetStats(int device, RepriseSimStats* stats);
 void repriseSimResetPeak(int device);

@@ -11,7 +11,7 @@ namespace {
 
 CUresult order(const Row& row) noexcept {
   Handler* const handler = runtime().handler;
-  return handler == nullptr ? CUDA_SUCCESS : handler->before_ordered(row.symbol, needs_all_resident(row));
+  return handler == nullptr ? CUDA_SUCCESS : handler->order.before_ordered(row.symbol, needs_all_resident(row));
 }
 
 // Is the call captured rather than performed? Captures on other streams are no reason to leave it as it is.
@@ -32,9 +32,9 @@ CUresult before_barrier(const Row& row, CUstream* stream, uint64_t first_argumen
   if (row.row_class == RowClass::opaque) record_opaque(row.symbol);
   if (Handler* const handler = runtime().handler; *stream == CU_STREAM_PER_THREAD && handler != nullptr) {
     if (row.stream != StreamArgument::no) {
-      *stream = handler->stand_in(*stream);
+      *stream = handler->order.stand_in(*stream);
     } else if (row.row_class == RowClass::opaque) {
-      handler->before_per_thread_call();
+      handler->order.before_per_thread_call();
     }
   }
   return CUDA_SUCCESS;

@@ -35,7 +35,7 @@ void freed(CUdeviceptr address) noexcept {
 CUresult before_end(RowId id, CUcontext context) {
   const CUresult order = before_ordered(id);
   if (order != CUDA_SUCCESS || context == nullptr || runtime().handler == nullptr) return order;
-  return runtime().handler->context_end(context, &freed);
+  return runtime().handler->memory.context_end(context, &freed);
 }
 
 CUresult reset(CUdevice device) {
@@ -114,5 +114,5 @@ REPRISE_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext owner, unsigned flags) {
   CUdevice peer = 0;
   if (result != CUDA_SUCCESS || driver().cuCtxGetDevice(&peer) != CUDA_SUCCESS || !device_of(owner, &device))
     return result;
-  return runtime().handler->peer_allowed(device, peer);
+  return runtime().handler->memory.peer_allowed(device, peer);
 }

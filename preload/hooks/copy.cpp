@@ -146,7 +146,7 @@ CUresult batch(CUdeviceptr* to, CUdeviceptr* from, const size_t* bytes, size_t c
   }
   if (!during_call) return CUDA_SUCCESS;
   const HookScope scope;  // the program may change the sources when this call returns
-  return scope ? runtime().handler->stream_synchronize(stream) : driver().cuStreamSynchronize(stream);
+  return scope ? runtime().handler->order.stream_synchronize(stream) : driver().cuStreamSynchronize(stream);
 }
 
 // False for what the driver refuses itself, null arrays and the legacy default stream, too.

@@ -30,19 +30,19 @@ CUresult record(CUevent event, CUstream stream, unsigned flags) {
     return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
   }
   record_order(trace::OrderKind::event_record, stream_id(stream), event);
-  return runtime().handler->event_record(event, stream, flags);
+  return runtime().handler->order.event_record(event, stream, flags);
 }
 
 CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   const HookScope scope;
-  return scope ? runtime().handler->event_elapsed(milliseconds, start, end)
+  return scope ? runtime().handler->order.event_elapsed(milliseconds, start, end)
                : driver().cuEventElapsedTime(milliseconds, start, end);
 }
 
 CUresult destroy(CUevent event) {
   const HookScope scope;
   if (scope) event_recorded(event, false);
-  return scope ? runtime().handler->event_destroy(event) : driver().cuEventDestroy(event);
+  return scope ? runtime().handler->order.event_destroy(event) : driver().cuEventDestroy(event);
 }
 
 constexpr DefaultStream kLegacy = DefaultStream::legacy;
@@ -70,13 +70,13 @@ REPRISE_EXPORT CUresult cuEventQuery(CUevent event) {
   const HookScope scope;
   if (!scope) return driver().cuEventQuery(event);
   record_order(trace::OrderKind::event_query, kLegacyStreamId, event);
-  return runtime().handler->event_query(event);
+  return runtime().handler->order.event_query(event);
 }
 REPRISE_EXPORT CUresult cuEventSynchronize(CUevent event) {
   const HookScope scope;
   if (!scope) return driver().cuEventSynchronize(event);
   record_order(trace::OrderKind::event_synchronize, kLegacyStreamId, event);
-  return runtime().handler->event_synchronize(event);
+  return runtime().handler->order.event_synchronize(event);
 }
 
 #undef cuEventElapsedTime

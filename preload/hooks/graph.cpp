@@ -45,7 +45,7 @@ CUresult instantiate(const CUgraphExec* executable, CUgraph graph, Call call) {
   const HookScope scope;
   if (!scope || result != CUDA_SUCCESS) return result;
   const uint32_t allocations = record_graph(*executable, graph);
-  if (allocations != 0) runtime().handler->graph_memory(allocations);
+  if (allocations != 0) runtime().handler->memory.graph_memory(allocations);
   return result;
 }
 
@@ -114,6 +114,6 @@ REPRISE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) {
   if (const CUresult order = before_ordered(RowId::k_cuGraphExecDestroy); order != CUDA_SUCCESS) return order;
   forget_graph(executable);
   const CUresult result = driver().cuGraphExecDestroy(executable);
-  runtime().handler->graph_memory(0);
+  runtime().handler->memory.graph_memory(0);
   return result;
 }

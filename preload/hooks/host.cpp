@@ -4,7 +4,6 @@
 #include "preload/driver/driver.h"
 #include "preload/exports/barriers.h"
 #include "preload/hooks/memory_calls.h"
-#include "preload/tracking/streams.h"
 
 namespace reprise {
 namespace {

@@ -98,14 +98,14 @@ REPRISE_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes)
   if (!scope || !managing()) return driver().cuMemGetInfo(free_bytes, total_bytes);
   size_t unused_free = 0;
   size_t unused_total = 0;
-  return runtime().handler->memory_info(free_bytes != nullptr ? free_bytes : &unused_free,
-                                        total_bytes != nullptr ? total_bytes : &unused_total);
+  return runtime().handler->memory.memory_info(free_bytes != nullptr ? free_bytes : &unused_free,
+                                               total_bytes != nullptr ? total_bytes : &unused_total);
 }
 
 REPRISE_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   const HookScope scope;
   if (!scope || !managing() || bytes == nullptr) return driver().cuDeviceTotalMem(bytes, device);
-  return runtime().handler->total_memory(bytes, device);
+  return runtime().handler->memory.total_memory(bytes, device);
 }
 
 // For the library of NVML's name (preload/nvml): `name` is NVML's of a device.
@@ -117,7 +117,7 @@ REPRISE_EXPORT bool reprise_told_memory(const char* name, uint64_t* free_bytes, 
     for (const char* kind : nvml::kKinds) {
       nvml::Name known;
       if (!nvml_name(device, kind, &known) || std::strcmp(known.data(), name) != 0) continue;
-      return runtime().handler->told_memory(device, free_bytes, total_bytes);
+      return runtime().handler->memory.told_memory(device, free_bytes, total_bytes);
     }
   }
   return false;

@@ -22,7 +22,7 @@ CUresult allocate(CUdeviceptr* address, size_t bytes, trace::Origin origin, CUst
   call.pool = pool;
   // Without its context the memory would not be managed, and count against the budget all the same.
   if (result != CUDA_SUCCESS) return result;
-  result = runtime().handler->allocate(call, address);
+  result = runtime().handler->memory.allocate(call, address);
   if (result == CUDA_SUCCESS) record_allocated(call, *address);
   return result;
 }
@@ -43,7 +43,7 @@ trace::Origin origin_of(CUdeviceptr address) {
 template <typename Call>
 CUresult allocate_around(const HookScope& scope, CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream,
                          Call call) {
-  const CUstream own = runtime().handler->stand_in(stream);
+  const CUstream own = runtime().handler->order.stand_in(stream);
   const auto make = [&] { return call(own); };
   const CUdevice device = place_of_pool(pool, current_device());
   const BesideCall beside{BesideKind::pool, "cuMemAllocFromPoolAsync", device, bytes};
@@ -59,7 +59,7 @@ bool is_beside(const Allocation& allocation, bool stream_ordered, BesideCall* ca
       allocation.origin == trace::Origin::global || (allocation.origin == trace::Origin::managed && stream_ordered);
   const bool ours = is_device_memory(allocation.origin);
   if (allocation.origin == trace::Origin::host ||
-      (ours && (!managing() || runtime().handler->makes(allocation.address)))) {
+      (ours && (!managing() || runtime().handler->memory.makes(allocation.address)))) {
     return false;
   }
   call->kind = pool ? BesideKind::pool : ours ? BesideKind::elsewhere : BesideKind::managed;
@@ -74,7 +74,7 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
   FreeCall call;
   const auto forward = [&] {
     if (!stream_ordered) return driver().cuMemFree(address);
-    return driver().cuMemFreeAsync(address, runtime().handler->stand_in(stream));
+    return driver().cuMemFreeAsync(address, runtime().handler->order.stand_in(stream));
   };
   if (!take_allocation(address, stream, &allocation, &call)) {
     // 0, an address inside an allocation, or memory that no hook saw: the driver answers.
@@ -84,7 +84,7 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
   call.stream_ordered = stream_ordered;
   BesideCall beside;
   const bool counts = is_beside(allocation, stream_ordered, &beside);
-  if (counts) runtime().handler->before_beside(&beside);
+  if (counts) runtime().handler->memory.before_beside(&beside);
   CUresult result;
   if (!is_device_memory(allocation.origin)) {
     result = before_ordered(RowId::k_cuMemFree_v2);
@@ -93,9 +93,9 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
              allocation.origin != trace::Origin::pool) {
     result = CUDA_ERROR_INVALID_VALUE;  // as the driver answers for memory that is not stream-ordered
   } else {
-    result = runtime().handler->release(call);
+    result = runtime().handler->memory.release(call);
   }
-  if (counts) runtime().handler->after_beside(beside, result);
+  if (counts) runtime().handler->memory.after_beside(beside, result);
   record_freed(call, allocation, result);
   return result;
 }
@@ -224,7 +224,7 @@ REPRISE_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessD
   if (!scope || !device_of_plain_pool(pool, &device)) return result;
   for (size_t i = 0; result == CUDA_SUCCESS && i < count; ++i) {
     if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
-    result = runtime().handler->peer_allowed(device, map[i].location.id);
+    result = runtime().handler->memory.peer_allowed(device, map[i].location.id);
   }
   return result;
 }

@@ -16,7 +16,7 @@ namespace {
 // Of memory that the driver would have taken from a pool. What it makes itself, it counts itself.
 uint8_t pool_of(const AllocateCall& call, CUdeviceptr address) {
   const bool from_pool = call.origin == trace::Origin::async || call.origin == trace::Origin::pool;
-  if (!from_pool || !runtime().handler->makes(address)) return 0;
+  if (!from_pool || !runtime().handler->memory.makes(address)) return 0;
   return pool_number(reinterpret_cast<uint64_t>(call.pool));
 }
 

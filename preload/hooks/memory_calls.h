@@ -33,12 +33,13 @@ template <typename Call>
 CUresult beside_ours(const HookScope& scope, BesideCall beside, Call call) noexcept {
   Handler* const handler = runtime().handler;
   if (!scope || handler == nullptr) return call();
-  if (const CUresult refused = handler->before_beside(&beside); refused != CUDA_SUCCESS) return refused;
+  if (const CUresult refused = handler->memory.before_beside(&beside); refused != CUDA_SUCCESS) return refused;
   CUresult result = call();
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && beside.bytes != 0 && managing() && handler->make_headroom(beside.bytes)) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && beside.bytes != 0 && managing() &&
+      handler->memory.make_headroom(beside.bytes)) {
     result = call();
   }
-  handler->after_beside(beside, result);
+  handler->memory.after_beside(beside, result);
   return result;
 }
 
@@ -46,9 +47,9 @@ CUresult beside_ours(const HookScope& scope, BesideCall beside, Call call) noexc
 template <typename Call>
 CUresult taking(Call call) noexcept {
   if (watch_flags() == 0) return call();
-  const Handler::BeforeTaking before = runtime().handler->before_taking();
+  const MemoryHandler::BeforeTaking before = runtime().handler->memory.before_taking();
   const CUresult result = call();
-  runtime().handler->after_taking(before);
+  runtime().handler->memory.after_taking(before);
   return result;
 }
 
@@ -60,7 +61,7 @@ CUresult with_memory_of_the_driver(Call call) noexcept {
   const HookScope scope;
   if (!scope || !managing()) return result;
   for (int refusal = 0; result == CUDA_ERROR_OUT_OF_MEMORY; ++refusal) {
-    if (!runtime().handler->make_more_headroom(refusal)) break;
+    if (!runtime().handler->memory.make_more_headroom(refusal)) break;
     result = taking(call);
   }
   return result;

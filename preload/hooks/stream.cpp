@@ -32,7 +32,7 @@ CUresult destroy(CUstream stream) {
   }
   const HookScope scope;
   if (!scope) return driver().cuStreamDestroy(stream);
-  const CUresult result = runtime().handler->stream_destroy(stream);
+  const CUresult result = runtime().handler->order.stream_destroy(stream);
   if (result == CUDA_SUCCESS) stream_destroyed(stream);
   return result;
 }
@@ -41,14 +41,14 @@ CUresult query(CUstream stream) {
   const HookScope scope;
   if (!scope || capturing(stream)) return driver().cuStreamQuery(stream);
   record_order(trace::OrderKind::stream_query, stream, nullptr);
-  return runtime().handler->stream_query(stream);
+  return runtime().handler->order.stream_query(stream);
 }
 
 CUresult synchronize(CUstream stream) {
   const HookScope scope;
   if (!scope || capturing(stream)) return driver().cuStreamSynchronize(stream);
   record_order(trace::OrderKind::stream_synchronize, stream, nullptr);
-  return runtime().handler->stream_synchronize(stream);
+  return runtime().handler->order.stream_synchronize(stream);
 }
 
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
@@ -57,7 +57,7 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   if (joins_capture(event)) {
     // What was called on this stream before is not captured.
     CUresult result = before_ordered(RowId::k_cuStreamWaitEvent);
-    if (result == CUDA_SUCCESS) result = runtime().handler->before_joining_capture();
+    if (result == CUDA_SUCCESS) result = runtime().handler->order.before_joining_capture();
     return result == CUDA_SUCCESS ? driver().cuStreamWaitEvent(stream, event, flags) : result;
   }
   if (flags != 0) {  // for captures alone: the driver refuses it, or knows what it means
@@ -65,7 +65,7 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
     return order == CUDA_SUCCESS ? driver().cuStreamWaitEvent(stream, event, flags) : order;
   }
   record_order(trace::OrderKind::event_wait, stream, event);
-  return runtime().handler->stream_wait_event(stream, event, flags);
+  return runtime().handler->order.stream_wait_event(stream, event, flags);
 }
 
 // `begin` is the driver's own call: everything before it is in order, nothing is deferred until the capture ends.
@@ -75,12 +75,12 @@ CUresult begin_capture(CUstream stream, Begin begin) {
   if (!scope) return begin();
   if (const CUresult order = before_ordered(RowId::k_cuStreamBeginCapture_v2); order != CUDA_SUCCESS) return order;
   Handler* const handler = runtime().handler;
-  CUresult result = handler != nullptr ? handler->capture_begin() : CUDA_SUCCESS;
+  CUresult result = handler != nullptr ? handler->order.capture_begin() : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) result = begin();
   if (result == CUDA_SUCCESS) {
     capture_opened(stream);
   } else if (handler != nullptr) {
-    handler->capture_end();
+    handler->order.capture_end();
   }
   return result;
 }
@@ -102,7 +102,7 @@ CUresult context_synchronize() {
   if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
     recorder->order(trace::OrderKind::context_synchronize, kLegacyStreamId, 0, next_sequence());
   }
-  return runtime().handler->context_synchronize();
+  return runtime().handler->order.context_synchronize();
 }
 
 constexpr DefaultStream kLegacy = DefaultStream::legacy;

@@ -26,7 +26,7 @@ CUresult submit(CommandBuilder& builder) noexcept {
                                             command.size, command.access_count);
   }
   if (records) command.call_site = recorder->call_site(command.signature);
-  const CUresult result = active.handler->submit(command);
+  const CUresult result = active.handler->order.submit(command);
   if (result == kLookFirst) {
     look_again(builder);
     return submit(builder);
@@ -51,7 +51,7 @@ bool reaches_past(const Allocation& allocation, CUdeviceptr address, uint64_t by
 bool outside_memory(CUdeviceptr address, uint64_t bytes) noexcept {
   if (!managing() || bytes == 0) return false;
   Allocation allocation;
-  if (!find_allocation(address, &allocation)) return runtime().handler->makes(address);
+  if (!find_allocation(address, &allocation)) return runtime().handler->memory.makes(address);
   return is_device_memory(allocation.origin) && reaches_past(allocation, address, bytes);
 }
 
@@ -62,7 +62,7 @@ bool hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes
   if (find_allocation(address, &allocation)) {
     if (!reaches_past(allocation, address, bytes)) return true;
     builder.refused |= is_device_memory(allocation.origin);
-  } else if (runtime().handler->makes(address)) {
+  } else if (runtime().handler->memory.makes(address)) {
     builder.refused = true;
   } else if (driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS) {
     return true;
@@ -86,7 +86,7 @@ CUresult look_up(CommandBuilder& builder) noexcept {
   Command& command = builder.command;
   command.captured = true;
   if (driver().cuCtxGetCurrent(&command.context) != CUDA_SUCCESS) command.context = nullptr;
-  return runtime().handler->submit(command);
+  return runtime().handler->order.submit(command);
 }
 
 bool pageable(const void* host) noexcept {

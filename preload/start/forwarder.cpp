@@ -24,81 +24,37 @@ void record_rates(const LinkRates& rates, Recorder& recorder) noexcept {
 #undef REPRISE_MEASURED
 }
 
-class Forwarder final : public Handler {
+// What both halves know of the recording.
+struct ForwardedRecording {
+  Recorder* const recorder;
+  std::atomic<int> captures{0};
+  std::atomic<bool> launched{false};
+  WriterStreams writers;
+
+  explicit ForwardedRecording(Recorder* the_recorder) noexcept : recorder(the_recorder) {}
+  bool goes_on() const noexcept { return recorder != nullptr && !recorder->paused(); }
+};
+
+class ForwardedMemory final : public MemoryHandler {
  public:
   static constexpr uint32_t kMostLooks = 4096;
 
-  Forwarder(Recorder* recorder, ActivitySource* activity) noexcept : recorder_(recorder), activity_(activity) {}
+  explicit ForwardedMemory(ForwardedRecording* recording) noexcept : recording_(*recording) {}
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
-    if (recorder_ != nullptr) account_.open(call.device);
+    if (recording_.recorder != nullptr) account_.open(call.device);
     const CUresult result = allocate_counted(call, address);
-    if (recorder_ != nullptr && result == CUDA_SUCCESS) account_.allocated(call.allocation, call.size, call.device);
+    if (recording_.recorder != nullptr && result == CUDA_SUCCESS)
+      account_.allocated(call.allocation, call.size, call.device);
     return result;
-  }
-
-  CUresult allocate_counted(const AllocateCall& call, CUdeviceptr* address) noexcept {
-    const MemoryCall counted(this);
-    if (link_.load(std::memory_order_acquire) == Link::settled) return allocate_now(call, address);
-    settle_link();
-    const Link before = link_.load(std::memory_order_acquire);
-    const CUresult result = allocate_now(call, address);
-    if (result != CUDA_ERROR_OUT_OF_MEMORY || before == Link::settled) return result;
-    // What another thread measures with may be what is missing.
-    while (link_.load(std::memory_order_acquire) == Link::measuring) ::usleep(1000);
-    return allocate_now(call, address);
   }
 
   CUresult release(const FreeCall& call) noexcept override {
     const MemoryCall counted(this);
-    writers_.forget(call.allocation);
+    recording_.writers.forget(call.allocation);
     account_.freed(call.allocation);
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
-
-  CUresult submit(const Command& command) noexcept override {
-    if (link_.load(std::memory_order_relaxed) != Link::settled && may_wait_for_program(command.op))
-      launched_.store(true);
-    if (reads_back() && !command.captured) writers_.record(command);
-    if (!command.first_of_shape || command.captured) return issue(command);
-    const BeforeTaking before = before_taking();
-    const CUresult result = issue(command);
-    after_taking(before);
-    return result;
-  }
-
-  CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override {
-    return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
-  }
-  CUresult event_query(CUevent event) noexcept override { return driver().cuEventQuery(event); }
-  CUresult event_synchronize(CUevent event) noexcept override { return collected(driver().cuEventSynchronize(event)); }
-  CUresult event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept override {
-    return driver().cuEventElapsedTime(milliseconds, start, end);
-  }
-  CUresult event_destroy(CUevent event) noexcept override { return driver().cuEventDestroy(event); }
-  CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) noexcept override {
-    return driver().cuStreamWaitEvent(stream, event, flags);
-  }
-  CUresult stream_query(CUstream stream) noexcept override { return driver().cuStreamQuery(stream); }
-  CUresult stream_synchronize(CUstream stream) noexcept override {
-    return collected(driver().cuStreamSynchronize(stream));
-  }
-  CUresult stream_destroy(CUstream stream) noexcept override {
-    if (captures_.load() == 0) writers_.stream_ends(stream);
-    return driver().cuStreamDestroy(stream);
-  }
-  CUresult context_synchronize() noexcept override { return collected(driver().cuCtxSynchronize()); }
-
-  CUresult before_ordered(const char*, bool) noexcept override { return CUDA_SUCCESS; }
-  CUresult capture_begin() noexcept override {
-    captures_.fetch_add(1);
-    return CUDA_SUCCESS;
-  }
-  CUresult before_joining_capture() noexcept override { return CUDA_SUCCESS; }
-  void capture_end() noexcept override { captures_.fetch_sub(1); }
-
-  bool reads_back() const noexcept override { return recorder_ != nullptr && !recorder_->paused(); }
-  bool read_back(const ReadBack& request) noexcept override { return writers_.read_back(request); }
 
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override {
     return driver().cuMemGetInfo(free_bytes, total_bytes);
@@ -111,7 +67,7 @@ class Forwarder final : public Handler {
   // around the first calls of their kind, not around each launch of which nothing can be told. Where
   // another thread asks for memory meanwhile, they say nothing.
   BeforeTaking before_taking() noexcept override {
-    if (!reads_back() || captures_.load() != 0 || looks_.fetch_add(1) >= kMostLooks) return {};
+    if (!recording_.goes_on() || recording_.captures.load() != 0 || looks_.fetch_add(1) >= kMostLooks) return {};
     const uint64_t ended = memory_calls_ended_.load();
     if (memory_calls_.load() != ended) return {};
     CUdevice device = 0;
@@ -147,24 +103,22 @@ class Forwarder final : public Handler {
     look_at_graphs(graph_device_.load());
   }
 
-  void finish() noexcept override {
-    say_what_backend_lacks();
+  // Work may be on the device that waits for the program.
+  void note_launch(const Command& command) noexcept {
+    if (link_.load(std::memory_order_relaxed) != Link::settled && may_wait_for_program(command.op))
+      recording_.launched.store(true);
+  }
+  void tell() noexcept {
     graphs_.look_back(graph_device_.load());
     account_.graphs(graphs_.most_bytes());
-    if (recorder_ != nullptr) account_.tell(*recorder_, graphs_);
-    if (activity_ == nullptr) return;
-    driver().cuCtxSynchronize();  // what is still running has no end time yet
-    collect();
-    activity_->stop();
-    collect();
+    if (recording_.recorder != nullptr) account_.tell(*recording_.recorder, graphs_);
   }
-  void abandon() noexcept override { activity_ = nullptr; }
 
  private:
   // A call that gives the program memory or takes it back, under way.
   class MemoryCall {
    public:
-    explicit MemoryCall(Forwarder* forwarder) noexcept : forwarder_(*forwarder) {
+    explicit MemoryCall(ForwardedMemory* forwarder) noexcept : forwarder_(*forwarder) {
       forwarder_.memory_calls_.fetch_add(1);
     }
     ~MemoryCall() { forwarder_.memory_calls_ended_.fetch_add(1); }
@@ -172,17 +126,30 @@ class Forwarder final : public Handler {
     MemoryCall& operator=(const MemoryCall&) = delete;
 
    private:
-    Forwarder& forwarder_;
+    ForwardedMemory& forwarder_;
   };
+
+  CUresult allocate_counted(const AllocateCall& call, CUdeviceptr* address) noexcept {
+    const MemoryCall counted(this);
+    if (link_.load(std::memory_order_acquire) == Link::settled) return allocate_now(call, address);
+    settle_link();
+    const Link before = link_.load(std::memory_order_acquire);
+    const CUresult result = allocate_now(call, address);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || before == Link::settled) return result;
+    // What another thread measures with may be what is missing.
+    while (link_.load(std::memory_order_acquire) == Link::measuring) ::usleep(1000);
+    return allocate_now(call, address);
+  }
 
   // Before the program's first device memory: there is room for ours then, nothing of the program waits behind it on
   // the device, and it is gone before the program can ask what is free. One thread measures; others do not wait for it.
   // While a capture is open it is put off. What runs already may wait for the program: then nothing is measured.
   void settle_link() noexcept {
-    if (captures_.load() != 0) return;
+    if (recording_.captures.load() != 0) return;
     Link open = Link::open;
     if (!link_.compare_exchange_strong(open, Link::measuring, std::memory_order_acq_rel)) return;
-    if (recorder_ != nullptr && !launched_.load()) record_rates(measure_own_link(), *recorder_);
+    if (recording_.recorder != nullptr && !recording_.launched.load())
+      record_rates(measure_own_link(), *recording_.recorder);
     link_.store(Link::settled, std::memory_order_release);
   }
 
@@ -206,6 +173,76 @@ class Forwarder final : public Handler {
     account_.graphs(graphs_.bytes());
   }
 
+  ForwardedRecording& recording_;
+  std::atomic<uint64_t> memory_calls_{0};
+  std::atomic<uint64_t> memory_calls_ended_{0};
+  RecordedAccount account_;
+  std::atomic<uint32_t> looks_{0};
+  enum class Link : uint8_t { open, measuring, settled };  // settled: measured, or not to be
+  std::atomic<Link> link_{Link::open};
+  GraphMemory graphs_;
+  std::atomic<CUdevice> graph_device_{0};
+};
+
+class ForwardedOrder final : public OrderHandler {
+ public:
+  ForwardedOrder(ForwardedRecording* recording, ActivitySource* activity, ForwardedMemory* memory) noexcept
+      : recording_(*recording), activity_(activity), memory_(*memory) {}
+
+  CUresult submit(const Command& command) noexcept override {
+    memory_.note_launch(command);
+    if (reads_back() && !command.captured) recording_.writers.record(command);
+    if (!command.first_of_shape || command.captured) return issue(command);
+    const MemoryHandler::BeforeTaking before = memory_.before_taking();
+    const CUresult result = issue(command);
+    memory_.after_taking(before);
+    return result;
+  }
+
+  CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override {
+    return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
+  }
+  CUresult event_query(CUevent event) noexcept override { return driver().cuEventQuery(event); }
+  CUresult event_synchronize(CUevent event) noexcept override { return collected(driver().cuEventSynchronize(event)); }
+  CUresult event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept override {
+    return driver().cuEventElapsedTime(milliseconds, start, end);
+  }
+  CUresult event_destroy(CUevent event) noexcept override { return driver().cuEventDestroy(event); }
+  CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) noexcept override {
+    return driver().cuStreamWaitEvent(stream, event, flags);
+  }
+  CUresult stream_query(CUstream stream) noexcept override { return driver().cuStreamQuery(stream); }
+  CUresult stream_synchronize(CUstream stream) noexcept override {
+    return collected(driver().cuStreamSynchronize(stream));
+  }
+  CUresult stream_destroy(CUstream stream) noexcept override {
+    if (recording_.captures.load() == 0) recording_.writers.stream_ends(stream);
+    return driver().cuStreamDestroy(stream);
+  }
+  CUresult context_synchronize() noexcept override { return collected(driver().cuCtxSynchronize()); }
+
+  CUresult before_ordered(const char*, bool) noexcept override { return CUDA_SUCCESS; }
+  CUresult capture_begin() noexcept override {
+    recording_.captures.fetch_add(1);
+    return CUDA_SUCCESS;
+  }
+  CUresult before_joining_capture() noexcept override { return CUDA_SUCCESS; }
+  void capture_end() noexcept override { recording_.captures.fetch_sub(1); }
+
+  bool reads_back() const noexcept override { return recording_.goes_on(); }
+  bool read_back(const ReadBack& request) noexcept override { return recording_.writers.read_back(request); }
+
+  // The program ends, and tells of what it has run so far.
+  void finish() noexcept {
+    if (activity_ == nullptr) return;
+    driver().cuCtxSynchronize();  // what is still running has no end time yet
+    collect();
+    activity_->stop();
+    collect();
+  }
+  void abandon() noexcept { activity_ = nullptr; }
+
+ private:
   CUresult issue(const Command& command) noexcept {
     if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
     activity_->push(command.sequence, command.stream);
@@ -218,25 +255,39 @@ class Forwarder final : public Handler {
     return result;
   }
   void collect() noexcept {
-    if (activity_ == nullptr || recorder_ == nullptr || collecting_.exchange(true, std::memory_order_acquire)) return;
-    recorder_->collect(*activity_);
+    if (activity_ == nullptr || recording_.recorder == nullptr || collecting_.exchange(true, std::memory_order_acquire))
+      return;
+    recording_.recorder->collect(*activity_);
     collecting_.store(false, std::memory_order_release);
   }
 
-  Recorder* const recorder_;
+  ForwardedRecording& recording_;
   ActivitySource* activity_;
+  ForwardedMemory& memory_;
   std::atomic<bool> collecting_{false};
-  std::atomic<int> captures_{0};
-  std::atomic<uint64_t> memory_calls_{0};
-  std::atomic<uint64_t> memory_calls_ended_{0};
-  RecordedAccount account_;
-  std::atomic<uint32_t> looks_{0};
-  enum class Link : uint8_t { open, measuring, settled };  // settled: measured, or not to be
-  std::atomic<Link> link_{Link::open};
-  std::atomic<bool> launched_{false};
-  GraphMemory graphs_;
-  std::atomic<CUdevice> graph_device_{0};
-  WriterStreams writers_;
+};
+
+// A base, so that the halves are there before the Handler names them.
+struct ForwarderParts {
+  ForwardedRecording recording;
+  ForwardedMemory memory_half{&recording};
+  ForwardedOrder order_half;
+
+  ForwarderParts(Recorder* recorder, ActivitySource* activity) noexcept
+      : recording(recorder), order_half(&recording, activity, &memory_half) {}
+};
+
+class Forwarder final : private ForwarderParts, public Handler {
+ public:
+  Forwarder(Recorder* recorder, ActivitySource* activity) noexcept
+      : ForwarderParts(recorder, activity), Handler(&order_half, &memory_half) {}
+
+  void finish() noexcept override {
+    say_what_backend_lacks();
+    memory_half.tell();
+    order_half.finish();
+  }
+  void abandon() noexcept override { order_half.abandon(); }
 };
 
 }  // namespace

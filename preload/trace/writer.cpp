@@ -61,6 +61,45 @@ struct ThreadBuffer {
   ThreadBuffer* next = nullptr;
 };
 
+// One a thread that has recorded something; a thread that ends leaves its own to the next one.
+class ThreadBuffers {
+ public:
+  ThreadBuffer* first() const noexcept { return first_.load(std::memory_order_acquire); }
+  // For the calling thread; nullptr: there are too many, or no memory.
+  ThreadBuffer* take() noexcept;
+
+ private:
+  std::atomic<ThreadBuffer*> first_{nullptr};
+  std::atomic<uint32_t> count_{0};
+};
+
+ThreadBuffer* ThreadBuffers::take() noexcept {
+  for (ThreadBuffer* buffer = first(); buffer != nullptr; buffer = buffer->next) {
+    bool expected = false;
+    if (!buffer->taken.load(std::memory_order_relaxed) &&
+        buffer->taken.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
+      return buffer;
+    }
+  }
+  if (count_.fetch_add(1, std::memory_order_relaxed) >= kMaxBuffers) {
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto* buffer = new (std::nothrow) ThreadBuffer;
+  if (buffer == nullptr || !buffer->ring.create(kRingBytes)) return nullptr;
+  buffer->next = first_.load(std::memory_order_relaxed);
+  while (!first_.compare_exchange_weak(buffer->next, buffer, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  return buffer;
+}
+
+// What the program lost by being recorded.
+struct RecordLosses {
+  std::atomic<uint64_t> dropped{0};  // records
+  std::atomic<uint64_t> waits{0};    // for room
+  std::atomic<uint64_t> waited_ns{0};
+};
+
 }  // namespace
 
 struct Writer::State {
@@ -73,19 +112,14 @@ struct Writer::State {
   std::atomic<bool> accepting{true};
   std::atomic<bool> closing{false};
   std::atomic<bool> finished{false};
-  std::atomic<bool> failed{false};
   std::atomic<bool> half_full{false};
-  std::atomic<uint64_t> dropped{0};
-  std::atomic<uint64_t> waits{0};
-  std::atomic<uint64_t> waited_ns{0};
+  RecordLosses losses;
   std::atomic<uint32_t> flush_wanted{0};
   std::atomic<uint32_t> flush_done{0};
-  std::atomic<ThreadBuffer*> buffers{nullptr};
-  std::atomic<uint32_t> buffer_count{0};
+  ThreadBuffers buffers;
   Bell work;      // rung for the writer thread
   Bell progress;  // rung by it after a flush and at its end
 
-  ThreadBuffer* take_buffer() noexcept;
   void drain() noexcept;
   bool work_a_slice() noexcept;
   void append_info(const char* key, uint64_t value) noexcept;
@@ -141,36 +175,12 @@ bool start_thread(Writer::State* state) noexcept {
   return result == 0;
 }
 
-}  // namespace
-
-ThreadBuffer* Writer::State::take_buffer() noexcept {
-  for (ThreadBuffer* buffer = buffers.load(std::memory_order_acquire); buffer != nullptr; buffer = buffer->next) {
-    bool expected = false;
-    if (!buffer->taken.load(std::memory_order_relaxed) &&
-        buffer->taken.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
-      return buffer;
-    }
-  }
-  if (buffer_count.fetch_add(1, std::memory_order_relaxed) >= kMaxBuffers) {
-    buffer_count.fetch_sub(1, std::memory_order_relaxed);
-    return nullptr;
-  }
-  auto* buffer = new (std::nothrow) ThreadBuffer;
-  if (buffer == nullptr || !buffer->ring.create(kRingBytes)) return nullptr;
-  buffer->next = buffers.load(std::memory_order_relaxed);
-  while (!buffers.compare_exchange_weak(buffer->next, buffer, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-  return buffer;
-}
-
-namespace {
-
 // The calling thread's buffer in `state`; its first record takes one.
 ThreadBuffer* buffer_of_thread(Writer::State* state) noexcept {
   ThreadState& mine = thread_state;
   if (mine.owner == state) return mine.buffer;
   if (mine.buffer != nullptr) mine.buffer->taken.store(false, std::memory_order_release);
-  mine.buffer = state->take_buffer();
+  mine.buffer = state->buffers.take();
   mine.owner = mine.buffer != nullptr ? state : nullptr;
   if (have_thread_exit_key) ::pthread_setspecific(thread_exit_key, mine.buffer);
   return mine.buffer;
@@ -195,8 +205,8 @@ void* wait_for_room(Writer::State* state, ThreadBuffer* buffer, uint32_t bytes) 
     used = buffer->ring.used();
     progress = now;
   }
-  state->waits.fetch_add(1, std::memory_order_relaxed);
-  state->waited_ns.fetch_add(now - begin, std::memory_order_relaxed);
+  state->losses.waits.fetch_add(1, std::memory_order_relaxed);
+  state->losses.waited_ns.fetch_add(now - begin, std::memory_order_relaxed);
   buffer->stalled = space == nullptr;
   return space;
 }
@@ -258,7 +268,7 @@ void* Writer::reserve(uint32_t bytes) noexcept {
       buffer->stalled = false;
   }
   if (space == nullptr && !thread_state.is_writer) {
-    state->dropped.fetch_add(1, std::memory_order_relaxed);
+    state->losses.dropped.fetch_add(1, std::memory_order_relaxed);
     if (buffer != nullptr) buffer->lost.fetch_add(1, std::memory_order_relaxed);
   }
   return space;
@@ -281,7 +291,7 @@ void Writer::commit() noexcept {
 
 void Writer::State::drain() noexcept {
   half_full.store(false, std::memory_order_relaxed);
-  for (ThreadBuffer* buffer = buffers.load(std::memory_order_acquire); buffer != nullptr; buffer = buffer->next) {
+  for (ThreadBuffer* buffer = buffers.first(); buffer != nullptr; buffer = buffer->next) {
     const bool sane = buffer->ring.drain([this](const RecordHeader* record) { return file.append(record); });
     if (!sane) file.fail("the program wrote into the recorder's buffers", EFAULT);
   }
@@ -305,18 +315,18 @@ void Writer::State::append_info(const char* key, uint64_t value) noexcept {
 }
 
 void Writer::State::write_end() noexcept {
-  if (waits.load(std::memory_order_relaxed) > 0) {
-    append_info("recorder.waits", waits.load(std::memory_order_relaxed));
-    append_info("recorder.waited_ns", waited_ns.load(std::memory_order_relaxed));
+  if (losses.waits.load(std::memory_order_relaxed) > 0) {
+    append_info("recorder.waits", losses.waits.load(std::memory_order_relaxed));
+    append_info("recorder.waited_ns", losses.waited_ns.load(std::memory_order_relaxed));
   }
-  for (ThreadBuffer* buffer = buffers.load(std::memory_order_acquire); buffer != nullptr; buffer = buffer->next) {
+  for (ThreadBuffer* buffer = buffers.first(); buffer != nullptr; buffer = buffer->next) {
     const uint64_t lost = buffer->lost.load(std::memory_order_relaxed);
     const GapRecord gap{{RecordKind::gap, 0, sizeof(GapRecord), UINT64_MAX}, buffer->sequence, lost};
     if (lost != 0) file.append(&gap.header);
   }
   EndRecord end{};
   end.header = {RecordKind::end, 0, sizeof(end), UINT64_MAX};
-  end.dropped_records = dropped.load(std::memory_order_relaxed);
+  end.dropped_records = losses.dropped.load(std::memory_order_relaxed);
   end.op_count = file.op_count();
   file.append(&end.header);
   file.write_chunk();
@@ -349,10 +359,7 @@ void Writer::State::run() noexcept {
     if (!more) work.wait(seen, kRoundNs);
   }
   accepting.store(false, std::memory_order_relaxed);
-  if (file.problem() != nullptr) {
-    failed.store(true, std::memory_order_release);
-    say_failed(file);
-  }
+  if (file.problem() != nullptr) say_failed(file);
   file.close();
   finished.store(true, std::memory_order_release);
   progress.wake();
@@ -401,7 +408,7 @@ void Writer::abandon() noexcept {
   state->file.forget();
 }
 
-uint64_t Writer::dropped() const noexcept { return state_->dropped.load(std::memory_order_relaxed); }
-uint64_t Writer::waits() const noexcept { return state_->waits.load(std::memory_order_relaxed); }
+uint64_t Writer::dropped() const noexcept { return state_->losses.dropped.load(std::memory_order_relaxed); }
+uint64_t Writer::waits() const noexcept { return state_->losses.waits.load(std::memory_order_relaxed); }
 
 }  // namespace reprise::trace

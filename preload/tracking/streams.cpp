@@ -74,7 +74,7 @@ void capture_closed(CUstream stream) noexcept {
   if (origins.find(key(stream)) == 0) return;
   origins.erase(key(stream));
   detail::open_captures.fetch_sub(1, std::memory_order_relaxed);
-  if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_end();
+  if (Handler* handler = runtime().handler; handler != nullptr) handler->order.capture_end();
 }
 
 void event_recorded(CUevent event, bool captured) noexcept {

@@ -36,7 +36,7 @@ bool Activation::settle() noexcept {
   };
   memory_.tensors.for_each(forget_uses);
   memory_.blocks.for_each(forget_uses);
-  memory_.plan_region_uses.clear();
+  memory_.plan_region.uses.clear();
   for (ChunkIndex chunk = 0; chunk < memory_.chunks.size(); ++chunk) memory_.chunks[chunk].uses.clear();
   return true;
 }
@@ -44,7 +44,7 @@ bool Activation::settle() noexcept {
 bool Activation::enter(const PlanIndex* plan_index, const Command& cast, Refusal* why) noexcept {
   if (!settle()) return why->device_failed();
   if (plan_index != plan_index_) change_to(plan_index);
-  if (plan_index->as_trusted) memory_.safety = memory_.safety_of_audited.get();
+  if (plan_index->as_trusted) memory_.safety.enter_audited();
   const bool entered = bind_persistent(cast, why) && hold_blocks(why) && make_chunks(why) && vacate(why) &&
                        make_slots(why) && map_homes(why) && load(why);
   if (!entered) exit();
@@ -79,7 +79,7 @@ bool Activation::bind_persistent(const Command& cast, Refusal* why) noexcept {
            !memory_.mover_of(*live).is_lost();
     if (!same) break;
     tensors_[t] = live;
-    live->alias(plan_index_->aliased[t]);
+    live->aliased = plan_index_->aliased[t];
   }
   if (!same) why->why = phrase<Cause::plan_other_allocations>();
   return same;
@@ -90,11 +90,11 @@ bool Activation::bind_persistent(const Command& cast, Refusal* why) noexcept {
 // the region is alive where a plan begins (PlanFollower).
 bool Activation::hold_blocks(Refusal* why) noexcept {
   const uint64_t region = plan_index_->slab_bytes / shared_.chunk_bytes;
-  for (uint64_t i = region; i < memory_.plan_blocks; ++i) {
+  for (uint64_t i = region; i < memory_.plan_region.blocks; ++i) {
     pager_.forget_block(plan_index_->zone.base + i * shared_.chunk_bytes);
   }
   for (uint64_t i = 0; i < region; ++i) memory_.blocks.at(plan_index_->zone.base + i * shared_.chunk_bytes);
-  memory_.plan_blocks = region;
+  memory_.plan_region.blocks = region;
   const CUresult result = pager_.bring_blocks_in();
   if (result != CUDA_SUCCESS) return why->by_driver(phrase<Cause::no_room_for_small>(), result);
   memory_.blocks.for_each([&](const SlabBlock& block) {
@@ -277,7 +277,7 @@ bool Activation::load(Refusal* why) noexcept {
 
 void Activation::exit() noexcept {
   settle();
-  memory_.safety = memory_.safety_on_demand.get();
+  memory_.safety.leave_audited();
   let_go_of_blocks();
   memory_.for_each_mover([this](ResidentTensor& tensor) {
     if (!tensor.is_resident()) shared_.faults.unmapped(memory_.safety->clear_away(tensor.base));
@@ -289,7 +289,7 @@ void Activation::exit() noexcept {
   }
   pool.rebuild_free();
   memory_.for_each_mover([](ResidentTensor& tensor) {
-    tensor.alias(false);
+    tensor.aliased = false;
     // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
     if (tensor.is_gone()) tensor.lose();
   });
@@ -309,7 +309,7 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation, uint64
   const uint32_t chunks = plan_index_->plan.tensors[index].chunk_count;
   ResidentTensor* const tensor = memory_.tensors.insert(plan_index_->addresses[index], size, chunks);
   tensor->allocation = allocation;
-  tensor->alias(plan_index_->aliased[index]);
+  tensor->aliased = plan_index_->aliased[index];
   tensor->host = std::move(slots_[index]);
   tensor->slot_read = slot_reads_[index];
   slots_[index].clear();

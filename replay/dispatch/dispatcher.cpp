@@ -97,7 +97,7 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   if (shared_.strict) result = driver().cuDeviceTotalMem(&total, shared_.device);
   if (result == CUDA_SUCCESS) result = choose_safety(&memory_, shared_.strict, total / chunk_bytes);
   if (result != CUDA_SUCCESS) return result;
-  pager_.mapping_limit = most_mappings();
+  pager_.mappings.limit = most_mappings();
   pager_.hooks.before_fit = &Dispatcher::rise_with_working_set;
   pager_.hooks.user = this;
   pager_.hooks.before_shrink = &Dispatcher::look_at_peak;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "preload/base/causes.h"
-#include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/names.h"
 
@@ -80,7 +79,7 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
       ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
       if (tensor != nullptr) set_.push_back(tensor);
       if (in_plan_region(command.accesses[i]) && !command.captured)
-        result = memory_.lanes.wait_on(lane, memory_.plan_region_uses);
+        result = memory_.lanes.wait_on(lane, memory_.plan_region.uses);
     }
     // Room must not be made of what a granted call is using.
     if (program_calls.any_granted() && !look_ahead.is_there(set_)) program_calls.finish_granted();
@@ -236,17 +235,17 @@ LaneUse OnDemandExecutor::record_use(LogEntry& entry, LaneIndex lane, const std:
   const Command& command = entry.command;
   const LaneUse use{lane, memory_.lanes.advance(lane)};
   memory_.safety->issued(lane);
-  for (ResidentTensor* tensor : set) pager_.touched(*tensor, use, everything);
+  for (ResidentTensor* tensor : set) memory_.touched(*tensor, use, everything);
   // The driver returns from a synchronous copy when the bytes are there for every stream; a staged one has only been
   // queued, so the next work on any stream has to wait for it.
   if (entry.staged && (command.flags & trace::kOpSynchronous) != 0) {
     for (ResidentTensor* tensor : set) tensor->ready.add(use.lane, use.position);
   }
   for (uint32_t i = 0; i < command.access_count && !everything; ++i) {
-    if (in_plan_region(command.accesses[i])) memory_.plan_region_uses.add(use.lane, use.position);
+    if (in_plan_region(command.accesses[i])) memory_.plan_region.uses.add(use.lane, use.position);
     ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
     if (tensor != nullptr && (command.accesses[i].mode & trace::kAccessWrite) != 0) {
-      pager_.touched(*tensor, use, true);
+      memory_.touched(*tensor, use, true);
     }
   }
   return use;
@@ -256,7 +255,7 @@ LaneUse OnDemandExecutor::record_use(LogEntry& entry, LaneIndex lane, const std:
 // between streams as a whole.
 bool OnDemandExecutor::in_plan_region(const Access& access) const noexcept {
   const CUdeviceptr base = access.address - access.offset;
-  return base - memory_.arena.plan.base < memory_.plan_blocks * memory_.chunks.chunk_bytes();
+  return base - memory_.arena.plan.base < memory_.plan_region.blocks * memory_.chunks.chunk_bytes();
 }
 
 void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
@@ -304,7 +303,7 @@ void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;
       // The call may write any tensor.
-      if (memory_.mover_of(tensor).is_resident()) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
+      if (memory_.mover_of(tensor).is_resident()) memory_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
     };
     memory_.tensors.for_each(hand_over);
     memory_.blocks.for_each(hand_over);

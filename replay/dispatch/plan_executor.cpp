@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "preload/base/causes.h"
-#include "preload/driver/driver.h"
 
 namespace reprise::replay {
 namespace {
@@ -175,7 +174,7 @@ bool PlanExecutor::issue_all() noexcept {
 // A marker costs the host an event and the device a gap between two kernels. Work on other lanes waits for few ops; of
 // the others it is enough to know roughly how far the device has come.
 void PlanExecutor::mark_if_waited_for(Instance instance, LaneIndex lane) noexcept {
-  if (plan_.index->waited_for[instance.vertex] || memory_.lanes.unmarked(lane) >= kUnmarked) memory_.lanes.mark(lane);
+  if (plan_.index->waited_for[instance.vertex] || memory_.lanes[lane].unmarked() >= kUnmarked) memory_.lanes.mark(lane);
 }
 
 // No op can be issued now, or none before a range is mapped, which holds the host up. Where a lane comes to its end,

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 #include "replay/plan/plan_index.h"
 
 namespace reprise::replay {

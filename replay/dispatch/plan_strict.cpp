@@ -4,7 +4,7 @@
 // - A live tensor's range is mapped exactly while its bytes are there. A tensor that leaves is unmapped first and
 //   copied then, one that comes is copied first and mapped then, both through the window. Mapping is done in pieces and
 //   ahead of time: the ops that wait for it have not been issued.
-// - With audited safety a range may stay mapped while its bytes are away (Residency::is_aliased): only ops that touch
+// - With audited safety a range may stay mapped while its bytes are away (ResidentTensor::aliased): only ops that touch
 //   nothing unseen are called between its uses then. It leaves when all others are complete that were called before,
 //   and is back before any that comes is issued.
 // - What a free gives back may have been touched by any work before it: ops behind a free wait for that work as they
@@ -14,8 +14,8 @@
 //     reload                          chunks free | copy in, cuMemMap in pieces | cuMemSetAccess | first use ...
 #include <algorithm>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/causes.h"
-#include "preload/driver/driver.h"
 #include "replay/dispatch/plan_executor.h"
 
 namespace reprise::replay {
@@ -133,7 +133,7 @@ bool StrictPlan::take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>
       if (Mapping* const mapping = memory_.mappings.find(before.base); mapping != nullptr) {
         mapping->uses.merge(before.uses);
       }
-      if (result == CUDA_SUCCESS && !before.is_aliased()) {
+      if (result == CUDA_SUCCESS && !before.aliased) {
         executor_.mark_ends();
         result = memory_.mappings.unmap(before.base);
       }
@@ -183,9 +183,9 @@ bool StrictPlan::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
 bool StrictPlan::can_transfer(uint32_t vertex) noexcept {
   const plan::Vertex& transfer = plan_index_->plan.vertices[vertex];
   const ResidentTensor* const tensor = activation_.tensor(transfer.tensor);
-  if (transfer.kind != plan::VertexKind::offload || tensor == nullptr) return true;
-  LaneUses before = tensor->is_aliased() ? unaudited_ : tensor->uses;
-  if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr && !tensor->is_aliased()) {
+  if (!plan::copies_out(transfer.kind) || tensor == nullptr) return true;
+  LaneUses before = tensor->aliased ? unaudited_ : tensor->uses;
+  if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr && !tensor->aliased) {
     before.merge(mapping->uses);
   }
   if (before.everything()) return memory_.lanes.synchronize() == CUDA_SUCCESS;
@@ -193,7 +193,7 @@ bool StrictPlan::can_transfer(uint32_t vertex) noexcept {
 }
 
 void StrictPlan::issue_transfer(Instance instance, ResidentTensor& tensor) noexcept {
-  const bool comes = plan_index_->plan.vertices[instance.vertex].kind == plan::VertexKind::reload;
+  const bool comes = plan::copies_in(plan_index_->plan.vertices[instance.vertex].kind);
   comes ? begin_arrival(instance, tensor) : depart(instance, tensor);
 }
 
@@ -202,8 +202,8 @@ void StrictPlan::depart(Instance instance, ResidentTensor& tensor) noexcept {
   if (mapping == nullptr) return executor_.transfers_.failed(instance, CUDA_ERROR_INVALID_VALUE);
   const std::vector<ChunkIndex> chunks = mapping->chunks;
   mapping->uses.merge(tensor.uses);
-  if (!tensor.is_aliased()) executor_.mark_ends();
-  CUresult result = tensor.is_aliased() ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
+  if (!tensor.aliased) executor_.mark_ends();
+  CUresult result = tensor.aliased ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return executor_.transfers_.failed(instance, result);
   tensor.begin_departure();
   if (executor_.transfers_.compare_instead(instance, tensor, chunks)) return;
@@ -223,7 +223,7 @@ void StrictPlan::departed(ResidentTensor& tensor, const std::vector<ChunkIndex>&
 
 // If its range can be mapped again; else Activation::exit() finds its bytes lost.
 void StrictPlan::stays(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
-  const bool mapped = tensor.is_aliased() || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
+  const bool mapped = tensor.aliased || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
   mapped ? tensor.stay() : tensor.left();
 }
 
@@ -231,7 +231,7 @@ void StrictPlan::begin_arrival(Instance instance, ResidentTensor& tensor) noexce
   const plan::Acquire& acquire = plan_index_->plan.vertices[instance.vertex].acquires.front();
   const std::vector<ChunkIndex>& chunks = activation_.chunks_of(acquire.placement);
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
-  const bool stays = tensor.is_aliased() && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
+  const bool stays = tensor.aliased && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
   if (!stays) executor_.mark_ends();
   CUresult result = stays ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return executor_.transfers_.failed(instance, result);

@@ -3,6 +3,7 @@
 // recompute: tensors are dropped, and launches repeated.
 #include <algorithm>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/causes.h"
 #include "replay/dispatch/plan_executor.h"
 
@@ -79,7 +80,7 @@ bool TrustedPlan::can_place(uint32_t vertex) noexcept {
 // From here on the tensors that the vertex brings in occupy their chunks; but until the copy of a reload is with the
 // driver, a failure must find the tensor on the host. False: a mapping failed.
 bool TrustedPlan::place(uint32_t vertex, LaneIndex) noexcept {
-  const bool is_reload = plan_index_->plan.vertices[vertex].kind == plan::VertexKind::reload;
+  const bool is_reload = plan::copies_in(plan_index_->plan.vertices[vertex].kind);
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
     ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
@@ -111,7 +112,7 @@ bool TrustedPlan::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
 }
 
 void TrustedPlan::issue_transfer(Instance instance, ResidentTensor& tensor) noexcept {
-  const bool comes = plan_index_->plan.vertices[instance.vertex].kind == plan::VertexKind::reload;
+  const bool comes = plan::copies_in(plan_index_->plan.vertices[instance.vertex].kind);
   const LaneIndex lane = comes ? Lanes::kToDevice : Lanes::kToHost;
   if (!place(instance.vertex, lane)) return;
   const std::vector<ChunkIndex> none;  // the copy finds the bytes by the tensor's addresses

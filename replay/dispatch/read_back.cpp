@@ -33,8 +33,8 @@ CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, u
   if (result != CUDA_SUCCESS) return result;
   result = driver().cuMemcpyDtoHAsync(to, part.base + part.offset, part.bytes, lanes.stream(lane));
   const uint64_t position = lanes.advance(lane);
-  if (tensor != nullptr) pager_.touched(*tensor, {lane, position}, false);
-  if (in_plan_region(access)) memory_.plan_region_uses.add(lane, position);
+  if (tensor != nullptr) memory_.touched(*tensor, {lane, position}, false);
+  if (in_plan_region(access)) memory_.plan_region.uses.add(lane, position);
   return result;
 }
 

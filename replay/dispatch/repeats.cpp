@@ -302,7 +302,7 @@ bool Repeats::rebuild(uint32_t repeat) noexcept {
   uses.add(lane, check.use.position);
   if (result == CUDA_SUCCESS) result = memory_.lanes.host_wait(uses);
   for (DigestPair& pair : check.outputs) pair.before = std::exchange(dropped_[pair.tensor].cell, kNoDigest);
-  for (const uint32_t tensor : again.outputs) pager_.touched(*activation_.tensor(tensor), check.use, true);
+  for (const uint32_t tensor : again.outputs) memory_.touched(*activation_.tensor(tensor), check.use, true);
   std::string why;
   const bool good = result == CUDA_SUCCESS && verdict(
                                                   check, [](Instance, LaneUse) {}, &why);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/causes.h"
-#include "preload/driver/driver.h"
 
 namespace reprise::replay {
 namespace {
@@ -190,7 +190,7 @@ CUresult Transfers::copy_in_time(Instance instance, ResidentTensor& tensor, cons
                                  DigestCheck* comparison) noexcept {
   DigestCheck none;
   const plan::Vertex& vertex = plan_.index->plan.vertices[instance.vertex];
-  const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
+  const LaneIndex lane = plan::copies_in(vertex.kind) ? Lanes::kToDevice : Lanes::kToHost;
   CUresult result = wait_for_predecessors(instance, lane);
   if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
   if (result != CUDA_SUCCESS) return result;
@@ -206,15 +206,14 @@ void Transfers::failed(Instance instance, CUresult result) noexcept {
   const plan::Vertex& vertex = plan_.index->plan.vertices[instance.vertex];
   say<Cause::transfer_failed>(instance.vertex, instance.iteration, plan_.index->plan.tensors[vertex.tensor].size,
                               result);
-  plan_.failure =
-      vertex.kind == plan::VertexKind::reload ? phrase<Cause::reload_failed>() : phrase<Cause::offload_failed>();
+  plan_.failure = plan::copies_in(vertex.kind) ? phrase<Cause::reload_failed>() : phrase<Cause::offload_failed>();
 }
 
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
 // takes its place on the lane.
 CUresult Transfers::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                              DigestCheck* comparison) noexcept {
-  if (vertex.kind == plan::VertexKind::offload) {
+  if (plan::copies_out(vertex.kind)) {
     if (tensor.needs_copy()) {
       const bool again = plan_.index->leaves_again[vertex.tensor];
       return ensure_slot(memory_, tensor) ? copy_out_compared(memory_, tensor, chunks, LaneUses{}, comparison, again)

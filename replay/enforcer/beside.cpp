@@ -4,8 +4,6 @@
 #include <optional>
 
 #include "preload/base/causes.h"
-#include "preload/base/readable.h"
-#include "preload/driver/driver.h"
 
 namespace reprise::replay {
 namespace {

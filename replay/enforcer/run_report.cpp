@@ -152,18 +152,14 @@ void RunReport::write_end(Session* open, Session* last) noexcept {
   RunLogLine line(run_log::end::line);
   if (runtime().exit_code >= 0) line.add(run_log::end::exit_code, static_cast<uint64_t>(runtime().exit_code));
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())
-      .add(run_log::end::iterations_planned, counters.iterations_planned.load())
       .add(run_log::end::iterations_on_demand,
            plans > 0 ? counters.loops_on_demand.load() : counters.iterations_on_demand.load())
       .add(run_log::end::iterations_unfinished, counters.loops_unfinished.load())
       .add(run_log::end::divergences, counters.divergences.load())
       .add(run_log::end::plans, plans)
-      .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
       .add(run_log::end::outside_bytes, account_.outside_at_most(others))
       .add(run_log::end::peak_used_bytes, account_.peak_used(others))
       .add(run_log::end::peak_program_bytes, account_.peak_of_program())
-      .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
-      .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes,
            last != nullptr ? account_.known(account_.peak_of_program()) : account_.fixed_budget())
       .add(run_log::end::host_bytes, last != nullptr ? last->memory().host.capacity() : 0)
@@ -177,6 +173,8 @@ void RunReport::write_end(Session* open, Session* last) noexcept {
       .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())
       .add(run_log::end::buffers_with_addresses, look_counters.tables.load())
       .add(run_log::end::buffers_not_scanned, look_counters.not_scanned.load());
+#define RUN_LOG_COUNTER(name, unit, help) line.add(run_log::end::name, counters.name.load());
+#include "preload/base/run_log_keys.def"
   const uint64_t of_graphs = account_.graphs.most_bytes();
   if (of_graphs != 0) line.add(run_log::end::graph_bytes, of_graphs);
   common_.run_log.write(line);

@@ -10,7 +10,7 @@
 #include "replay/digest/digests.h"
 #include "replay/examine/disturbance.h"
 #include "replay/examine/host_copies.h"
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 
 namespace reprise::replay {
 

@@ -11,7 +11,7 @@
 #include "replay/digest/digests.h"
 #include "replay/examine/host_copies.h"
 #include "replay/examine/operand_bytes.h"
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 
 namespace reprise::replay {
 

@@ -18,38 +18,56 @@
 namespace reprise::replay {
 
 // Numbers for memory information and the run log; each is written by one thread and read by any.
-struct Counters {
-  std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
-  std::atomic<uint64_t> peak_requested_bytes{0};
-  std::atomic<uint64_t> peak_footprint_bytes{0};  // what that takes of the device without us
-  std::atomic<uint64_t> footprint_bytes{0};       // ... and takes now
-  std::atomic<uint64_t> in_chunks_bytes{0};       // the same, as we serve it
+
+// What the run log's last line has as it is.
+struct LoggedCounters {
+#define RUN_LOG_COUNTER(name, unit, help) std::atomic<uint64_t> name{0};
+#include "preload/base/run_log_keys.def"
+};
+
+// What the program has asked for and not freed.
+struct FootprintCounters {
+  std::atomic<uint64_t> requested_bytes{0};  // as the program asked
+  std::atomic<uint64_t> footprint_bytes{0};  // what that takes of the device without us
+  std::atomic<uint64_t> in_chunks_bytes{0};  // the same, as we serve it
   std::atomic<uint64_t> peak_in_chunks_bytes{0};
   std::atomic<uint64_t> peak_with_held{0};  // of the footprint and of what calls made around us, at once
+};
+
+// What of the device is ours, and may be.
+struct ChunkCounters {
   std::atomic<uint64_t> limit_chunks{0};
-  std::atomic<uint64_t> budget_chunks{0};  // the limit without what other programs hold of the device
-  std::atomic<uint64_t> device_bytes{0};   // physical chunks that exist
-  std::atomic<uint64_t> peak_device_bytes{0};
-  std::atomic<uint64_t> outside_bytes{0};        // device memory that the program holds around Reprise
-  std::atomic<uint64_t> most_outside{0};         // ... at most
-  std::atomic<uint64_t> held_before{0};          // ... and at most before memory was managed
-  std::atomic<uint64_t> held_in_outside{0};      // of them, made by calls that hooks saw, and of graphs
-  std::atomic<uint64_t> most_held{0};            // ... at most
+  std::atomic<uint64_t> budget_chunks{0};        // the limit without what other programs hold of the device
+  std::atomic<uint64_t> device_bytes{0};         // physical chunks that exist
   std::atomic<uint64_t> peak_used_bytes{0};      // of chunks and of what is held around them at once
-  std::atomic<bool> look_again{false};           // what is held around us may have changed unseen
   std::atomic<uint64_t> room_bytes{UINT64_MAX};  // that ours may have of the device, whatever the budget says
-  std::atomic<uint64_t> given_bytes{0};          // ... that hooks saw it get from the driver, ever
   std::atomic<uint64_t> largest_working_set{0};  // chunks
-  std::atomic<uint64_t> iterations_planned{0};
+  std::atomic<uint64_t> raised_bytes{0};         // what a plan takes at least, where a percentage is less; else 0
+  std::atomic<uint64_t> least_budget_bytes{0};   // that the planner asks for, where the budget is below; else 0
+};
+
+// What the program holds of the device around Reprise.
+struct AroundCounters {
+  std::atomic<uint64_t> outside_bytes{0};
+  std::atomic<uint64_t> most_outside{0};
+  std::atomic<uint64_t> held_before{0};      // at most before memory was managed
+  std::atomic<uint64_t> held_in_outside{0};  // of it, made by calls that hooks saw, and of graphs
+  std::atomic<uint64_t> most_held{0};        // the most of that
+  std::atomic<uint64_t> given_bytes{0};      // that hooks saw it get from the driver, ever
+  std::atomic<bool> look_again{false};       // it may have changed unseen
+};
+
+// How often what happened.
+struct EventCounters {
   std::atomic<uint64_t> iterations_on_demand{0};  // while there is no plan: of whatever repeats
   std::atomic<uint64_t> loops_on_demand{0};       // of the loops that have plans
-  std::atomic<uint64_t> loops_unfinished{0};      // ... that the program left when they were more than half over
+  std::atomic<uint64_t> loops_unfinished{0};      // those that the program left when they were more than half over
   std::atomic<uint64_t> divergences{0};
-  std::atomic<uint64_t> shortages{0};           // calls that were told of too little memory, with a message
-  std::atomic<uint64_t> raised_bytes{0};        // what a plan takes at least, where a percentage is less; else 0
-  std::atomic<uint64_t> least_budget_bytes{0};  // that the planner asks for, where the budget is below; else 0
-  std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
+  std::atomic<uint64_t> shortages{0};  // calls that were told of too little memory, with a message
+  std::atomic<uint64_t> polls{0};      // queries that were answered "not ready" for a deferred call
 };
+
+struct Counters : LoggedCounters, FootprintCounters, ChunkCounters, AroundCounters, EventCounters {};
 
 // What was moved, and how often memory was mapped.
 struct Moved {

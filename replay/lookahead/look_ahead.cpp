@@ -23,8 +23,7 @@ bool is_op(const LogEntry& entry) noexcept {
 
 LookAhead::LookAhead(Shared* shared, ManagedMemory* memory, Pager* pager) noexcept
     : shared_(*shared), memory_(*memory), pager_(*pager), notes_(&shared->run_log, memory) {
-  pager_.hooks.next_use = &LookAhead::next_use;
-  pager_.hooks.next_use_user = this;
+  pager_.hooks.next_use = {&LookAhead::next_use, this};
 }
 
 // For the pager, which makes room for an op that is performed now.

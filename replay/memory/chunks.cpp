@@ -127,4 +127,11 @@ void ChunkPool::close() noexcept {
   bytes_.store(0, std::memory_order_relaxed);
 }
 
+void give_back(ChunkPool& pool, const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept {
+  for (const ChunkIndex chunk : chunks) {
+    pool[chunk].uses = after;
+    pool.give_back(chunk);
+  }
+}
+
 }  // namespace reprise::replay

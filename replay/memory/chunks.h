@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "replay/memory/around.h"
-#include "replay/memory/uses.h"
+#include "replay/memory/lanes/uses.h"
 
 namespace reprise::replay {
 
@@ -106,5 +106,8 @@ class ChunkPool {
   std::atomic<uint64_t> peak_bytes_{0};
   std::atomic<uint32_t> changes_{0};
 };
+
+// These are free, and their next occupant waits for `after`.
+void give_back(ChunkPool& pool, const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept;
 
 }  // namespace reprise::replay

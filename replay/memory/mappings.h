@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "replay/memory/chunks.h"
-#include "replay/memory/lanes.h"
-#include "replay/memory/uses.h"
+#include "replay/memory/lanes/lanes.h"
+#include "replay/memory/lanes/uses.h"
 
 namespace reprise::replay {
 

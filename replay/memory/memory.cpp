@@ -15,6 +15,29 @@ bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   return true;
 }
 
+void ManagedMemory::touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept {
+  for (ResidentTensor* each : {&tensor, &mover_of(tensor)}) {
+    each->uses.add(use.lane, use.position);
+    if (wrote) each->wrote();
+  }
+}
+
+// Copies that are out of date go first: the bytes of all are on the device.
+bool ensure_slot_at_cost(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
+  if (ensure_slot(memory, tensor)) return true;
+  std::vector<ResidentTensor*> copies;
+  memory.for_each_mover([&](ResidentTensor& other) {
+    if (other.is_resident() && !other.host.empty()) copies.push_back(&other);
+  });
+  std::sort(copies.begin(), copies.end(), [](const ResidentTensor* a, const ResidentTensor* b) {
+    return std::pair(a->host_valid(), b->last_use) < std::pair(b->host_valid(), a->last_use);
+  });
+  return std::any_of(copies.begin(), copies.end(), [&](ResidentTensor* other) {
+    drop_host_copy(memory, *other);
+    return ensure_slot(memory, tensor);
+  });
+}
+
 DigestCell take_cell(ManagedMemory& memory) noexcept {
   std::erase_if(memory.retired_cells, [&memory](const ManagedMemory::RetiredCell& retired) {
     DigestCell cell = retired.cell;

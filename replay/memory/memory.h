@@ -3,13 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "replay/digest/digests.h"
 #include "replay/memory/addresses/ranges.h"
 #include "replay/memory/budget.h"
 #include "replay/memory/chunks.h"
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 #include "replay/memory/mappings.h"
 #include "replay/memory/safety.h"
 #include "replay/memory/tensors.h"
@@ -38,6 +39,32 @@ struct Traffic {
   }
 };
 
+// How the program's memory is kept safe now: one way on demand, another while a plan is in force of which all ops are
+// audited.
+class SafetyInForce {
+ public:
+  // Chosen once (safety/choose.h).
+  void choose(std::unique_ptr<Safety> on_demand, std::unique_ptr<Safety> of_audited) noexcept {
+    on_demand_ = std::move(on_demand);
+    of_audited_ = std::move(of_audited);
+    leave_audited();
+  }
+  void enter_audited() noexcept { now_ = of_audited_.get(); }
+  void leave_audited() noexcept { now_ = on_demand_.get(); }
+  Safety* operator->() const noexcept { return now_; }
+
+ private:
+  std::unique_ptr<Safety> on_demand_;
+  std::unique_ptr<Safety> of_audited_;
+  Safety* now_ = nullptr;
+};
+
+// The plans' region of small tensors.
+struct PlanRegion {
+  uint64_t blocks = 0;  // as the last plan had it
+  LaneUses uses;        // by work that is issued on demand
+};
+
 struct ManagedMemory {
   Arena arena;
   Lanes lanes;
@@ -54,13 +81,9 @@ struct ManagedMemory {
   std::vector<RetiredCell> retired_cells;
   Tensors tensors;
   Blocks blocks;
-  std::unique_ptr<Safety> safety_on_demand;   // chosen once (safety/choose.h)
-  std::unique_ptr<Safety> safety_of_audited;  // while a plan is in force of which all ops are audited
-  Safety* safety = nullptr;                   // one of the two
+  SafetyInForce safety;
   Traffic traffic;
-  // Blocks of the plans' region of small tensors, as the last plan had it.
-  uint64_t plan_blocks = 0;
-  LaneUses plan_region_uses;  // by work that is issued on demand
+  PlanRegion plan_region;
   // Host slots that were given back may still be read by reloads up to this position.
   uint64_t slot_reads = 0;
 
@@ -77,6 +100,8 @@ struct ManagedMemory {
     });
     blocks.for_each(visit);
   }
+  // Work at `use` touched the tensor.
+  void touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept;
 };
 
 // Copies a tensor whose bytes are in `chunks` to its host slot (which must exist) on the to-host lane, after `after`:
@@ -115,5 +140,7 @@ CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const 
                            const LaneUses& after, DigestCheck* comparison, bool again) noexcept;
 // Gives a slot to a tensor that has none. False: the host tier is full and may not grow.
 bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
+// The same, for which host copies of resident tensors are given up where the host tier is full.
+bool ensure_slot_at_cost(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
 
 }  // namespace reprise::replay

@@ -1,9 +1,7 @@
 #include "replay/memory/pager.h"
 
 #include <algorithm>
-#include <tuple>
 
-#include "preload/driver/driver.h"
 #include "preload/driver/results.h"
 #include "preload/footprint/slab.h"
 
@@ -102,37 +100,6 @@ CUresult Pager::make_all_resident() noexcept {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void Pager::touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept {
-  for (ResidentTensor* each : {&tensor, &memory_.mover_of(tensor)}) {
-    each->uses.add(use.lane, use.position);
-    if (wrote) each->wrote();
-  }
-}
-
-std::vector<ResidentTensor*> Pager::candidates() noexcept {
-  std::vector<ResidentTensor*> found;
-  const auto collect = [&](ResidentTensor& tensor) {
-    if (tensor.is_resident() && tensor.pinned != tick_) found.push_back(&tensor);
-  };
-  memory_.tensors.for_each(collect);
-  const size_t tensors = found.size();
-  memory_.blocks.for_each(collect);
-  memory_.lanes.poll();
-  // Is it a block, how near is its next use, is it in use, when was it used last. What is known of the future comes
-  // before what would be there at once: a wait costs less than a copy both ways.
-  using Rank = std::tuple<bool, uint64_t, bool, uint64_t>;
-  std::vector<std::pair<Rank, ResidentTensor*>> ranked;
-  for (size_t i = 0; i < found.size(); ++i) {
-    ResidentTensor& one = *found[i];
-    const uint64_t next = hooks.next_use == nullptr ? UINT64_MAX : hooks.next_use(hooks.next_use_user, one);
-    ranked.emplace_back(Rank{i >= tensors, UINT64_MAX - next, !memory_.lanes.known_complete(one.uses), one.last_use},
-                        &one);
-  }
-  std::sort(ranked.begin(), ranked.end());
-  std::transform(ranked.begin(), ranked.end(), found.begin(), [](const auto& one) { return one.second; });
-  return found;
-}
-
 // Chunks for one tensor: its home if the least recently used tensors are the ones that occupy it (no driver call is
 // needed then), else any.
 CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept {
@@ -197,60 +164,10 @@ CUresult Pager::take_home(const std::vector<ChunkIndex>& home, const std::vector
   return CUDA_SUCCESS;
 }
 
-// Where what mappings take of the device is short, those that are only kept for speed make room.
-CUresult Pager::map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
-  CUresult result = trim_mappings(chunks.size(), mapping_limit);
-  if (result == CUDA_SUCCESS) result = memory_.mappings.map(base, chunks);
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || trim_mappings(chunks.size(), 0) != CUDA_SUCCESS) return result;
-  return memory_.mappings.map(base, chunks);
-}
-
-// Mappings of tensors that are evicted or freed are only kept for speed, and some systems allow few mappings.
-CUresult Pager::trim_mappings(uint64_t more, uint64_t limit) noexcept {
-  Mappings& mappings = memory_.mappings;
-  if (mappings.mapped_chunks() + more <= limit) return CUDA_SUCCESS;
-  std::vector<std::pair<uint64_t, CUdeviceptr>> old;
-  for (const auto& [base, mapping] : mappings.all()) {
-    const bool slab = memory_.arena.slabs.contains(base);
-    if (!slab && !memory_.arena.ranges.contains(base)) continue;
-    const ResidentTensor* const tensor = slab ? memory_.blocks.find(base) : memory_.tensors.find(base);
-    if (tensor == nullptr || !tensor->is_resident()) old.emplace_back(tensor == nullptr ? 0 : tensor->last_use, base);
-  }
-  std::sort(old.begin(), old.end());
-  for (const auto& [last_use, base] : old) {
-    if (mappings.mapped_chunks() + more <= limit) break;
-    const CUresult result = mappings.unmap(base);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
-}
-
-// Evicts, and when the host tier is full drops host copies of resident tensors for it, out of date ones first: their
-// bytes are on the device. While a plan is entered nothing is dropped, because it counts on such copies.
+// While a plan is entered no host copy is given up, because it counts on such copies.
 CUresult Pager::page_out(ResidentTensor& tensor) noexcept {
-  if (tensor.needs_copy() && !ensure_slot(memory_, tensor)) drop_copies_for(tensor);
+  if (tensor.needs_copy()) ensure_slot_at_cost(memory_, tensor);
   return memory_.safety->evict(*this, tensor);
-}
-
-void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
-  std::vector<ResidentTensor*> copies;
-  memory_.for_each_mover([&](ResidentTensor& other) {
-    if (other.is_resident() && !other.host.empty()) copies.push_back(&other);
-  });
-  std::sort(copies.begin(), copies.end(), [](const ResidentTensor* a, const ResidentTensor* b) {
-    return std::pair(a->host_valid(), b->last_use) < std::pair(b->host_valid(), a->last_use);
-  });
-  for (ResidentTensor* other : copies) {
-    drop_host_copy(memory_, *other);
-    if (ensure_slot(memory_, tensor)) return;
-  }
-}
-
-void Pager::give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept {
-  for (const ChunkIndex chunk : chunks) {
-    memory_.chunks[chunk].uses = after;
-    memory_.chunks.give_back(chunk);
-  }
 }
 
 void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  // by value: `after` may be tensor.uses

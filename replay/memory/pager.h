@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "replay/memory/eviction.h"
 #include "replay/memory/home_chunks.h"
+#include "replay/memory/kept_mappings.h"
 #include "replay/memory/memory.h"
 
 namespace reprise::replay {
@@ -27,15 +29,13 @@ struct PagerHooks {
   // much there at once.
   void (*before_shrink)(void* user) noexcept = nullptr;
   void* user = nullptr;
-  // When a tensor is needed next: larger is later, UINT64_MAX: not known.
-  uint64_t (*next_use)(void* user, const ResidentTensor& tensor) noexcept = nullptr;
-  void* next_use_user = nullptr;
+  NextUse next_use;
   HomeChunks* homes = nullptr;  // the chunks that tensors have while everything fits
 };
 
 class Pager {
  public:
-  explicit Pager(ManagedMemory* memory) noexcept : memory_(*memory) {}
+  explicit Pager(ManagedMemory* memory) noexcept : mappings(memory), memory_(*memory) {}
 
   // Makes all of `set` resident; work that touches a tensor of it must wait for the tensor's `ready`.
   // CUDA_ERROR_OUT_OF_MEMORY: does not fit (see shortage()); other codes: what the driver said. On any error the
@@ -44,8 +44,6 @@ class Pager {
   // The same for as many of the live tensors as fit, newest use first. OUT_OF_MEMORY when not all fit.
   CUresult make_all_resident() noexcept;
 
-  // Records that work at `use` touched the tensor.
-  void touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept;
   // The program's allocation was reached, on `lane`, where later work of that lane alone may use it (a stream-ordered
   // one), or for all (kNoLane). Strict safety maps it at once where no other tensor has to leave for it: then also work
   // that touches it unseen finds it. An error: its addresses still lead to what was there before.
@@ -75,34 +73,25 @@ class Pager {
   // Chunks that the largest call so far needed at once.
   uint64_t largest_working_set() const noexcept { return largest_working_set_; }
   PagerHooks hooks;
-  uint64_t mapping_limit = UINT64_MAX;  // mapped chunks; above it, mappings of evicted tensors are unmapped
+  KeptMappings mappings;
 
   // What the ways of bringing in and evicting are made of (Safety).
   // Takes chunks for a tensor that is away; others leave for that.
   CUresult take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
-  // These are free, and their next occupant waits for `after`.
-  void give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept;
-  // The same for those of a resident tensor that leaves.
+  // The chunks of a resident tensor that leaves are free, and their next occupant waits for `after`.
   void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
-  // Nothing may be mapped there.
-  CUresult map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
-  // Unmaps what is only kept for speed until `more` chunks can be mapped.
-  CUresult trim_mappings(uint64_t more, uint64_t limit) noexcept;
   // The shortage is told: the error.
   CUresult host_is_full(const ResidentTensor& tensor) noexcept;
 
  private:
   // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.
   CUresult shrink_to_limit() noexcept;
-  void drop_copies_for(ResidentTensor& tensor) noexcept;
   // What has to move for `set`, once each, pinned; their chunks in *chunks.
   std::vector<ResidentTensor*> pin(const std::vector<ResidentTensor*>& set, uint64_t* chunks) noexcept;
   CUresult bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept;
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
                      bool* taken) noexcept;
-  // What is resident and may be evicted: first what the device is done with, needed furthest in the future, or longest
-  // unused where that is not known; blocks, in which many tensors live, last.
-  std::vector<ResidentTensor*> candidates() noexcept;
+  std::vector<ResidentTensor*> candidates() noexcept { return eviction_order(memory_, tick_, hooks.next_use); }
   void leave(ResidentTensor& tensor, const LaneUses& last) noexcept;
   void forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept;
   CUresult out_of_memory() noexcept;

@@ -1,6 +1,7 @@
-// Where a tensor's bytes are: one state, whether the host has them as well, and for whom the tensor is kept. Only the
-// verbs of this class write it. Debug builds stop at a verb that the state does not allow. ResidentTensor derives from
-// it (tensors.h); callers: the pager, the activation and what executes plans, on the dispatcher thread.
+// Where a tensor's bytes are: one state, and whether the host has them as well (Residency); for whom the tensor is kept
+// (Keeping). Only the verbs of these classes write them. Debug builds stop at a verb that the state does not allow.
+// ResidentTensor derives from both (tensors.h); callers: the pager, the activation and what executes plans, on the
+// dispatcher thread.
 //
 //                  settle_in, also from dropped and dropping
 //       +-------------------------------------------------------+
@@ -19,7 +20,7 @@
 #pragma once
 #include <cstdint>
 
-#include "replay/memory/uses.h"
+#include "replay/memory/lanes/uses.h"
 
 namespace reprise::replay {
 
@@ -75,27 +76,29 @@ class Residency {
   // The plan has ended, and what could be made again was.
   void end_drop() noexcept;
 
-  // Under a plan with audited safety: its range stays mapped while its bytes are away.
-  bool is_aliased() const noexcept { return aliased_; }
-  void alias(bool aliased) noexcept { aliased_ = aliased; }
+ private:
+  enum class Copy : uint8_t { needless, stale, valid };
 
+  State state_;
+  Copy copy_ = Copy::needless;
+  LaneUse host_ready_;
+};
+
+// For whom a tensor is kept: a plan may need one that the program has freed.
+class Keeping {
+ public:
   // The program has freed it, and the plan keeps it for the allocation that takes it over.
   bool in_handover() const noexcept { return kept_ == Kept::for_handover; }
   void hand_over() noexcept { kept_ = Kept::for_handover; }
   void taken_over() noexcept { kept_ = Kept::for_program; }
-  // ... and the plan still needs its bytes.
+  // The program has freed it, and the plan still needs its bytes.
   bool is_freed_late() const noexcept { return kept_ == Kept::for_plan; }
   void freed_late() noexcept { kept_ = Kept::for_plan; }
 
  private:
-  enum class Copy : uint8_t { needless, stale, valid };
   enum class Kept : uint8_t { for_program, for_handover, for_plan };
 
-  State state_;
-  Copy copy_ = Copy::needless;
   Kept kept_ = Kept::for_program;
-  bool aliased_ = false;
-  LaneUse host_ready_;
 };
 
 }  // namespace reprise::replay

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "replay/memory/chunks.h"
+#include "replay/memory/lanes/uses.h"
 #include "replay/memory/tensors.h"
-#include "replay/memory/uses.h"
 
 namespace reprise::replay {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "replay/digest/digests.h"
+#include "replay/memory/lanes/uses.h"
 #include "replay/memory/residency.h"
 #include "replay/memory/tiers/slots.h"
-#include "replay/memory/uses.h"
 
 namespace reprise::replay {
 
@@ -26,12 +26,13 @@ struct SlotDigest {
   bool left_before = false;  // on demand: since the tensor was allocated
 };
 
-struct ResidentTensor : Residency {
+struct ResidentTensor : Residency, Keeping {
   using Residency::Residency;
   uint64_t allocation = 0;  // the program's id
   CUdeviceptr base = 0;
   uint64_t size = 0;         // bytes as asked for
   uint32_t chunk_count = 0;  // 0: small, lives in a block and moves with it
+  bool aliased = false;      // under a plan with audited safety: its range stays mapped while its bytes are away
   HostSlot host;
   SlotDigest digest;      // of what is in the host slot
   LaneUse slot_read;      // when the last copy from the slot is complete, this tensor's or that of who had it before

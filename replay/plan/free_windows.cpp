@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "replay/plan/plan_index.h"
 
 namespace reprise::replay {
@@ -9,7 +10,6 @@ namespace {
 
 using plan::CallKind;
 using plan::kNone;
-using plan::VertexKind;
 
 constexpr uint64_t kGranules = 1u << 16;  // of the slab region, which is looked at no finer
 
@@ -86,7 +86,7 @@ class WindowSearch {
     for (auto at = sorted_.rbegin(); at != sorted_.rend(); ++at) {
       for (const Edge& edge : index_.successors[*at]) {
         const plan::Vertex& vertex = plan_.vertices[edge.vertex];
-        const bool calls = vertex.kind == VertexKind::op && is_programs(plan_.calls[vertex.call]);
+        const bool calls = plan::runs_op(vertex.kind) && is_programs(plan_.calls[vertex.call]);
         const uint32_t need = calls ? vertex.call : (edge.distance == 0 ? needs : of_next)[edge.vertex];
         if (need != kNone) needs[*at] = std::min(needs[*at], need + edge.distance * calls_);
       }

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/plan/vertex_kinds.h"
+
 namespace reprise::replay {
 namespace {
 
 using plan::CallKind;
 using plan::kNone;
-using plan::VertexKind;
 
 class Folder {
  public:
@@ -42,19 +43,19 @@ class Folder {
 
   void classify(uint32_t v) {
     const plan::Vertex& vertex = plan_.vertices[v];
-    if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) {
+    if (plan::copies(vertex.kind)) {
       index_.ours[v] = true;
       return;
     }
     const plan::Call& call = plan_.calls[vertex.call];
     index_.ours[v] = call.inserted || call.recompute_of != kNone;
-    index_.drops[v] = vertex.kind == VertexKind::release && lives_on_[vertex.tensor];
+    index_.drops[v] = plan::frees(vertex.kind) && lives_on_[vertex.tensor];
   }
 
   void find_repeats() {
     for (uint32_t v = 0; v < plan_.vertices.size(); ++v) {
       const plan::Vertex& vertex = plan_.vertices[v];
-      if (vertex.kind != VertexKind::op || plan_.calls[vertex.call].recompute_of == kNone) continue;
+      if (!plan::runs_op(vertex.kind) || plan_.calls[vertex.call].recompute_of == kNone) continue;
       Repeat repeat;
       repeat.again = v;
       repeat.first = plan_.calls[plan_.calls[vertex.call].recompute_of].vertex;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyzer/plan/enforced.h"
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/base/causes.h"
 #include "replay/plan/lives.h"
 #include "replay/plan/same_call.h"
@@ -14,7 +15,6 @@ namespace {
 
 using plan::CallKind;
 using plan::kNone;
-using plan::VertexKind;
 
 bool persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
 
@@ -82,17 +82,9 @@ bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, uint64_t ranges_at, st
 }
 
 LaneKind lane_of(const plan::Vertex& vertex) {
-  switch (vertex.kind) {
-    case VertexKind::op:
-      return LaneKind::compute;
-    case VertexKind::reload:
-      return LaneKind::to_device;
-    case VertexKind::offload:
-      return LaneKind::to_host;
-    case VertexKind::release:
-      return LaneKind::none;
-  }
-  return LaneKind::none;
+  if (plan::runs_op(vertex.kind)) return LaneKind::compute;
+  if (plan::copies_in(vertex.kind)) return LaneKind::to_device;
+  return plan::copies_out(vertex.kind) ? LaneKind::to_host : LaneKind::none;
 }
 
 // Vertices with the same number run in order without an event: those of one transfer lane, or one program stream as it
@@ -101,9 +93,9 @@ LaneKind lane_of(const plan::Vertex& vertex) {
 uint32_t stream_of(const PlanIndex& plan_index, uint32_t v) {
   const plan::Plan& plan = plan_index.plan;
   const plan::Vertex& vertex = plan.vertices[v];
-  if (vertex.kind == VertexKind::op) return 2 + plan.calls[vertex.call].stream;
+  if (plan::runs_op(vertex.kind)) return 2 + plan.calls[vertex.call].stream;
   if (plan_index.drops[v]) return 2 + plan.calls[plan.vertices[plan_index.drop_launch[v]].call].stream;
-  return vertex.kind == VertexKind::reload ? 0 : 1;
+  return plan::copies_in(vertex.kind) ? 0 : 1;
 }
 
 // The vertices whose device work `vertex` waits for. A release runs nothing on the device, so the vertices that the
@@ -154,7 +146,7 @@ void invert_edges(PlanIndex* plan_index) {
 void add_release_edges(plan::Plan* plan) {
   std::vector<uint32_t> release_of(plan->tensors.size(), kNone);
   for (uint32_t v = 0; v < plan->vertices.size(); ++v) {
-    if (plan->vertices[v].kind == VertexKind::release) release_of[plan->vertices[v].tensor] = v;
+    if (plan::frees(plan->vertices[v].kind)) release_of[plan->vertices[v].tensor] = v;
   }
   const auto add = [&](uint32_t tensor, uint32_t user) {
     const uint32_t release = release_of[tensor];
@@ -166,8 +158,8 @@ void add_release_edges(plan::Plan* plan) {
   };
   for (uint32_t v = 0; v < plan->vertices.size(); ++v) {
     const plan::Vertex& vertex = plan->vertices[v];
-    if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) add(vertex.tensor, v);
-    if (vertex.kind != VertexKind::op) continue;
+    if (plan::copies(vertex.kind)) add(vertex.tensor, v);
+    if (!plan::runs_op(vertex.kind)) continue;
     for (const plan::OpAccess& access : plan->calls[vertex.call].accesses) {
       if (access.tensor != kNone) add(access.tensor, v);
     }
@@ -203,7 +195,7 @@ void find_kept_mappings(PlanIndex* plan_index) {
   for (const plan::Vertex& vertex : plan.vertices) {
     for (const plan::Acquire& acquire : vertex.acquires) {
       if (acquire.placement != plan.tensors[acquire.tensor].home) remaps[acquire.tensor] = true;
-      if (vertex.kind == VertexKind::op) first_call[acquire.tensor] = std::min(first_call[acquire.tensor], vertex.call);
+      if (plan::runs_op(vertex.kind)) first_call[acquire.tensor] = std::min(first_call[acquire.tensor], vertex.call);
     }
   }
   const std::vector<std::vector<uint32_t>> sharing = tensors_of_chunks(plan);
@@ -264,7 +256,7 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
     for (const plan::Acquire& acquire : vertex.acquires) {
       plan_index->remaps = plan_index->remaps || acquire.placement != made.tensors[acquire.tensor].home;
     }
-    if (vertex.kind != VertexKind::offload) continue;
+    if (!plan::copies_out(vertex.kind)) continue;
     plan_index->leaves_again[vertex.tensor] =
         plan_index->offloaded[vertex.tensor] || persistent(made.tensors[vertex.tensor]);
     plan_index->offloaded[vertex.tensor] = true;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 
 namespace reprise::replay {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/memory/uses.h"
+#include "replay/memory/lanes/uses.h"
 #include "replay/plan/plan_index.h"
 #include "replay/queue/command_log.h"
 

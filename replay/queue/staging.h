@@ -6,7 +6,7 @@
 #include <deque>
 #include <mutex>
 
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 #include "replay/queue/ring.h"
 
 namespace reprise::replay {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "preload/base/causes.h"
-#include "preload/base/readable.h"
 
 namespace reprise::replay {
 namespace {

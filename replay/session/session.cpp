@@ -8,7 +8,6 @@
 #include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
-#include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
 #include "preload/landing/landing.h"
 #include "replay/memory/tiers/available.h"

@@ -61,6 +61,18 @@ def run(command, environment, seconds=60):
     return Outcome(process.returncode, out, err)
 
 
+def peak_of(stats):
+    """The most that the device has counted."""
+    with open(stats, encoding="utf-8") as file:
+        return json.load(file)["peak_bytes"]
+
+
+def end_of(log):
+    """The last line that the program itself wrote into its run log."""
+    with open(log, encoding="utf-8") as file:
+        return [line for line in map(json.loads, file) if line["kind"] == "end"][-1]
+
+
 def parser(doc, jobs=2):
     """What each script that runs thousands of random programs is asked."""
     made = argparse.ArgumentParser(description=doc.splitlines()[0])

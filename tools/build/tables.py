@@ -46,6 +46,8 @@ def run_log_table(root):
         elif macro == "RUN_LOG_KEY":
             _, name, kind, unit, old, text = cells
             rows.append((f"`{name}`", "text" if kind == "Text" else unit, text + (f"; `{old}` in 0.1" if old else "")))
+        elif macro == "RUN_LOG_COUNTER":
+            rows.append((f"`{cells[0]}`", cells[1], cells[2]))
         elif macro == "RUN_LOG_WORD":
             _, key, word, old, text = cells
             rows.append((f"`{key}` = `{word}`", "", text + (f"; `{old}` in 0.1" if old else "")))

@@ -13,7 +13,6 @@
 #include "preload/facts/store.h"
 #include "preload/trace/names.h"
 #include "tools/cli/command.h"
-#include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"

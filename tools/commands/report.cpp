@@ -15,7 +15,6 @@
 #include "tools/export/redact_files.h"
 #include "tools/report/inputs.h"
 #include "tools/report/log/redacted.h"
-#include "tools/report/page.h"
 
 namespace reprise::tools {
 namespace {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "analyzer/plan/names.h"
+#include "analyzer/plan/vertex_kinds.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/log/every_iteration.h"
@@ -42,7 +43,7 @@ std::string run_table(const report::RunLog& log) {
 }
 
 std::string vertex_label(const plan::Plan& plan, const plan::Vertex& vertex) {
-  if (vertex.kind == plan::VertexKind::op && vertex.call < plan.calls.size()) {
+  if (plan::runs_op(vertex.kind) && vertex.call < plan.calls.size()) {
     return report::op_name(plan.calls[vertex.call].op, plan.calls[vertex.call].name);
   }
   return std::string(plan::name_of(vertex.kind));

@@ -40,13 +40,12 @@ Status cut(size_t count, const Window& window, size_t& end) {
 }
 
 std::string vertex_line(const plan::Plan& plan, size_t index) {
-  using plan::VertexKind;
   const plan::Vertex& vertex = plan.vertices[index];
   const bool has_tensor = vertex.tensor < plan.tensors.size();
   const std::string tensor =
       has_tensor ? fmt::format("tensor {}, {}", vertex.tensor, tools::format_bytes(plan.tensors[vertex.tensor].size))
                  : "";
-  if (vertex.kind == VertexKind::release) {
+  if (plan::frees(vertex.kind)) {
     return fmt::format("  v{} [label={} shape=point];\n", index, quoted("free " + tensor));
   }
   if (plan::copies(vertex.kind)) {

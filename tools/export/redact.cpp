@@ -17,7 +17,6 @@
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/redacted.h"
 #include "tools/report/view/frames.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
 namespace {
@@ -43,14 +42,9 @@ bool keeps_info(const std::string& key) {
 // Of a run log: texts that are one of a few words, hashes and names of ours.
 bool keeps_text(const std::string& kind, const std::string& key, const std::string& value) {
   if (key == "kind") return true;
-#define RUN_LOG_LINE(line, help)
-#define RUN_LOG_KEY(line, name, Value, unit, old_name, help)
 #define RUN_LOG_WORD(line, name, word, old_word, help) \
   if (kind == #line && key == #name && (value == #word || (*old_word != '\0' && value == old_word))) return true;
 #include "preload/base/run_log_keys.def"
-#undef RUN_LOG_LINE
-#undef RUN_LOG_KEY
-#undef RUN_LOG_WORD
   const auto is_cause = [&](const CauseRow& row) { return value == row.id; };
   if (kind == run_log::warning::line.name && key == run_log::warning::cause.name) {
     return std::any_of(std::begin(kCauses), std::end(kCauses), is_cause);

@@ -7,12 +7,10 @@
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
-#include "tools/report/budget_kept.h"
 #include "tools/report/log/arrivals.h"
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/reasons.h"
 #include "tools/report/sentences.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -197,6 +195,10 @@ std::string repetitions(const Inputs& inputs) {
                                 : fmt::format("{} to {} calls", *calls.begin(), *calls.rbegin());
   return fmt::format("{} in a row, {}", range, times(count));
 }
+
+Json repetitions_section(const Inputs& inputs) { return repetitions(inputs); }
+
+Json iterations_in_all_section(const Inputs& inputs) { return inputs.log != nullptr ? all_iterations(*inputs.log) : 0; }
 
 bool died_of_full_host(const Inputs& inputs) {
   return inputs.log != nullptr && inputs.log->host_full && !inputs.ending.empty();

@@ -6,10 +6,10 @@
 #include "preload/base/readable.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
-#include "tools/report/budget_kept.h"
 #include "tools/report/log/measured.h"
 #include "tools/report/log/shortages.h"
 #include "tools/report/report.h"
+#include "tools/report/sentences.h"
 
 namespace reprise::report {
 namespace {
@@ -201,7 +201,7 @@ Json safety_card(const Inputs& inputs) {
 
 }  // namespace
 
-Json headline_section(const Inputs& inputs) {
+Json cards_section(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   Json cards = Json::array();
   for (Json& one : std::vector<Json>{memory_card(inputs, facts), time_card(inputs, facts), traffic_card(inputs, facts),

@@ -48,31 +48,9 @@ Json make_data(const Inputs& inputs) {
   data["budget"] = facts.budget;
   data["budget_words"] = budget_words(inputs);
   data["policy"] = inputs.plan != nullptr ? inputs.plan->policy : "";
-  data["verdict"] = verdict_section(inputs);
-  data["cards"] = headline_section(inputs);
-  data["advice"] = advice_section(inputs);
-  data["budget_curve"] = budget_curve_section(inputs);
-  data["time_went"] = time_went_section(inputs);
-  data["sentences"] = sentences_section(inputs);
-  data["iteration_memory"] = iteration_memory_section(inputs);
-  data["run_memory"] = run_memory_section(inputs);
-  data["peak"] = peak_section(inputs);
-  data["tensor_table"] = tensor_table_section(inputs);
-  data["passing_on"] = passing_on_section(inputs);
-  data["timelines"] = timelines_section(inputs);
-  data["tensors"] = tensors_section(inputs);
-  data["waits"] = waits_section(inputs);
-  data["totals"] = totals_section(inputs);
-  data["kernels"] = kernels_section(inputs);
-  data["sites"] = sites_section(inputs);
-  data["iterations"] = iterations_section(inputs);
-  data["modes"] = modes_section(inputs);
-  data["in_force"] = in_force_section(inputs);
-  data["repetitions"] = repetitions(inputs);
-  data["iterations_in_all"] = inputs.log != nullptr ? all_iterations(*inputs.log) : 0;
-  data["divergences"] = divergences_section(inputs);
-  data["unmanaged"] = unmanaged_section(inputs);
-  data["about"] = about_section(inputs);
+#define REPORT_SECTION(name) data[#name] = name##_section(inputs);
+#include "tools/report/sections.def"
+#undef REPORT_SECTION
   return data;
 }
 

@@ -120,24 +120,9 @@ std::optional<RunReason> last_reason(const Inputs& inputs);
 std::optional<RunReason> found_in_recording(const Inputs& inputs);
 
 // The sections of make_data, one function each.
-Json headline_section(const Inputs& inputs);
-Json sentences_section(const Inputs& inputs);
-Json iteration_memory_section(const Inputs& inputs);
-Json run_memory_section(const Inputs& inputs);
-Json timelines_section(const Inputs& inputs);
-Json tensors_section(const Inputs& inputs);
-Json totals_section(const Inputs& inputs);
-Json kernels_section(const Inputs& inputs);
-Json sites_section(const Inputs& inputs);
-Json iterations_section(const Inputs& inputs);  // a row's fourth value is a RunMode, as is the first one of these:
-Json modes_section(const Inputs& inputs);       // [mode, iterations, median, least, most], on demand first
-Json in_force_section(const Inputs& inputs);    // [iteration, plan, "kept", "first", "better" or "plan"]
-Json divergences_section(const Inputs& inputs);
-Json unmanaged_section(const Inputs& inputs);
-Json waits_section(const Inputs& inputs);
-Json verdict_section(const Inputs& inputs);
-Json advice_section(const Inputs& inputs);
-Json budget_curve_section(const Inputs& inputs);
+#define REPORT_SECTION(name) Json name##_section(const Inputs& inputs);
+#include "tools/report/sections.def"
+#undef REPORT_SECTION
 // "with kernel times as recorded", or those of this run: of all that is predicted.
 std::string with_whose_times(const Inputs& inputs);
 // Of which device times were measured: "iteration 5", and how far it is from most. There is one.
@@ -149,11 +134,6 @@ bool is_plan_for_another_link(const Inputs& inputs);
 bool is_recording_of_another_link(const Inputs& inputs);
 // Not known of where a plan's iteration has gone.
 inline constexpr const char* kRest = "not known: between iterations, and behind the last kernel";
-Json time_went_section(const Inputs& inputs);
-Json peak_section(const Inputs& inputs);
-Json tensor_table_section(const Inputs& inputs);
-Json passing_on_section(const Inputs& inputs);
-Json about_section(const Inputs& inputs);
 
 // Shared by sections: the numbers that several of them name.
 struct Facts {

@@ -10,11 +10,9 @@
 #include "preload/base/readable.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
-#include "tools/report/budget_kept.h"
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/links.h"
 #include "tools/report/log/measured.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {

@@ -1,7 +1,9 @@
-// The sentences of "What happened", as rules add them. Called by sentences.cpp and course.cpp.
+// The sentences of "What happened", as rules add them, and what several sections say in one way. Called by sections.
 #pragma once
 #include <string>
+#include <utility>
 
+#include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -33,5 +35,21 @@ void say_bounds(const Inputs& inputs, Sentences& say);
 // compared with what was measured of the same iteration.
 std::string predicted_speed(uint64_t least_ns, uint64_t time_ns);
 std::string measured_speed(const Facts& facts, uint64_t least_of_run_ns);
+
+// Did the run stay within its budget, with all that it took of the device: chunks, and what is held around them?
+enum class BudgetKept : uint8_t { not_known, kept, passed };
+
+inline BudgetKept budget_kept(const Facts& facts) {
+  if (facts.budget == 0 || facts.peak_actual == 0) return BudgetKept::not_known;
+  return facts.peak_actual <= facts.budget ? BudgetKept::kept : BudgetKept::passed;
+}
+
+// Both for people, to the byte where they differ and look the same.
+inline std::pair<std::string, std::string> peak_and_budget(const Facts& facts) {
+  std::string peak = tools::format_bytes(facts.peak_actual);
+  std::string budget = tools::format_bytes(facts.budget);
+  if (peak != budget || facts.peak_actual == facts.budget) return {std::move(peak), std::move(budget)};
+  return {std::to_string(facts.peak_actual) + " B", std::to_string(facts.budget) + " B"};
+}
 
 }  // namespace reprise::report

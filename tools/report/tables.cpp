@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/plan/vertex_kinds.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/log/demangle.h"
@@ -134,9 +135,10 @@ PlannedAverage planned_average(const Inputs& inputs) {
   return sum;
 }
 
-std::string transfers(const plan::Plan& plan, plan::VertexKind kind) {
-  const auto count = std::count_if(plan.vertices.begin(), plan.vertices.end(),
-                                   [kind](const plan::Vertex& vertex) { return vertex.kind == kind && !vertex.clean; });
+std::string transfers(const plan::Plan& plan, bool (*of_kind)(plan::VertexKind)) {
+  const auto count = std::count_if(plan.vertices.begin(), plan.vertices.end(), [of_kind](const plan::Vertex& vertex) {
+    return of_kind(vertex.kind) && !vertex.clean;
+  });
   return fmt::format("predicted: {} transfer{}", count, count == 1 ? "" : "s");
 }
 
@@ -241,9 +243,9 @@ Json totals_section(const Inputs& inputs) {
                          "by the host's clock, though work was submitted" + mean_of(run)));
   }
   rows.push_back(total("Offloaded", format_bytes(plan.offload_bytes), bytes(run.offload),
-                       transfers(plan, plan::VertexKind::offload) + mean_of(run)));
+                       transfers(plan, plan::copies_out) + mean_of(run)));
   rows.push_back(total("Reloaded", format_bytes(plan.reload_bytes), bytes(run.reload),
-                       transfers(plan, plan::VertexKind::reload) + mean_of(run)));
+                       transfers(plan, plan::copies_in) + mean_of(run)));
   const Spared spared = spared_by(plan);
   if (spared.clean_bytes + run.spared > 0) {
     rows.push_back(total("Left without a copy", format_bytes(spared.clean_bytes), bytes(run.spared),
@@ -316,7 +318,7 @@ Json sites_section(const Inputs& inputs) {
   return rows;
 }
 
-// Many iterations are summed up in groups of one mode; nothing is left out.
+// Many iterations are summed up in groups of one mode; nothing is left out. A row's fourth value is a RunMode.
 Json iterations_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.log == nullptr) return rows;
@@ -329,6 +331,7 @@ Json iterations_section(const Inputs& inputs) {
   return rows;
 }
 
+// [mode, iterations, median, least, most], on demand first.
 Json modes_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.log == nullptr) return rows;

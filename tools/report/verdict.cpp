@@ -4,10 +4,10 @@
 #include "preload/base/room_figures.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
-#include "tools/report/budget_kept.h"
 #include "tools/report/log/reasons.h"
 #include "tools/report/log/shortages.h"
 #include "tools/report/report.h"
+#include "tools/report/sentences.h"
 
 namespace reprise::report {
 namespace {

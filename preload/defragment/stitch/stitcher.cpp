@@ -1,4 +1,4 @@
-// Requests: BestFit's choice, handing out, taking back. What happens to blocks: stitcher_blocks.cpp.
+// Requests: BestFit's choice, handing out, taking back. What happens to blocks: blocks.cpp.
 #include "preload/defragment/stitch/stitcher.h"
 
 #include <algorithm>
@@ -9,30 +9,10 @@ namespace {
 // How many blocks of the right size are looked at for one that no pending work uses.
 constexpr int kLookedAt = 8;
 
-uint64_t power_of_two_from(uint64_t count) noexcept {
-  uint64_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
 }  // namespace
 
 bool Stitcher::open(Memory* memory, const Limits& limits) noexcept {
-  memory_ = memory;
-  limits_ = limits;
-  limits_.stitched_from = std::max(limits.stitched_from, 1u);
-  const uint32_t chunks = limits.chunks;
-  // A live StitchedBlock has two PrimitiveBlocks at least, so at most chunks / 2 are live; the rest of the table holds
-  // StitchedBlocks that can be dropped.
-  const uint32_t stitched_blocks = chunks / 2 + std::max(limits.stitched_blocks, 1u);
-  const uint64_t slots = power_of_two_from(uint64_t{chunks} * 2 + 2);
-  live_mask_ = slots - 1;
-  // PrimitiveBlocks share no chunk, so there are at most as many as chunks. A PrimitiveBlock belongs to one live
-  // StitchedBlock at most, so dropping those that are not live always makes room for links.
-  return chunks != 0 && chunks_.open(chunks) && views_.open(chunks + stitched_blocks) && primitives_.open(chunks) &&
-         stitched_.open(stitched_blocks) && links_.open(chunks * 4) && idle_primitives_.open(chunks, chunks) &&
-         idle_stitched_.open(stitched_blocks, chunks) && unused_stitched_.open(stitched_blocks, 1) &&
-         gathered_.open(chunks) && handles_.open(chunks) && live_.open(slots);
+  return open_blocks(memory, limits) && live_.open(limits.chunks, limits.chunk_bytes);
 }
 
 uint32_t Stitcher::chunks_of(uint64_t bytes) const noexcept {
@@ -58,11 +38,6 @@ Result Stitcher::allocate(uint64_t bytes, Tag tag, Grant* grant) noexcept {
   ++stats_.states[static_cast<int>(grant->state)];
   if (result == Result::ok) hand_out(block, bytes, tag, grant);
   return result;
-}
-
-bool Stitcher::ready(const PrimitiveBlock& primitive, Tag tag) const noexcept {
-  const bool pending = primitive.tag != kIdle && primitive.epoch > settled_;
-  return !pending || (primitive.tag == tag && tag != kUnknownWork);
 }
 
 bool Stitcher::ready_stitched(const StitchedBlock& stitched, Tag tag) const noexcept {
@@ -172,16 +147,6 @@ void Stitcher::await(const PrimitiveBlock& primitive, Tag tag, Grant* grant) noe
   }
 }
 
-void Stitcher::set_busy(Index at, bool busy) noexcept {
-  PrimitiveBlock& primitive = primitives_[at];
-  primitive.busy = busy;
-  for (Index link = primitive.links; link != kNone; link = links_[link].next_of_primitive) {
-    const Index stitched = links_[link].stitched;
-    if (busy && stitched_[stitched].busy_primitives++ == 0) idle_stitched_.erase(stitched, stitched_[stitched].size);
-    if (!busy && --stitched_[stitched].busy_primitives == 0) idle_stitched_.insert(stitched, stitched_[stitched].size);
-  }
-}
-
 void Stitcher::hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant) noexcept {
   Live live = block;
   uint32_t size = 0;
@@ -201,7 +166,7 @@ void Stitcher::hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant
     live.address = address_of(primitives_[block.block].view, primitives_[block.block].offset);
   }
   live.bytes = bytes;
-  remember(live);
+  live_.remember(live);
   grant->address = live.address;
   stats_.live_bytes += bytes;
   stats_.live_chunks += size;
@@ -212,7 +177,7 @@ void Stitcher::hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant
 void Stitcher::free_primitive(Index at, Tag tag) noexcept {
   PrimitiveBlock& primitive = primitives_[at];
   primitive.tag = tag;
-  primitive.epoch = epoch_;
+  primitive.epoch = pending_.now();
   stats_.live_chunks -= primitive.size;
   set_busy(at, false);
   idle_primitives_.insert(at, primitive.size);
@@ -220,8 +185,8 @@ void Stitcher::free_primitive(Index at, Tag tag) noexcept {
 
 bool Stitcher::release(uint64_t address, Tag tag) noexcept {
   Live live;
-  if (!forget(address, &live)) return false;
-  if (tag != kIdle) last_pending_ = epoch_;
+  if (!live_.forget(address, &live)) return false;
+  pending_.freed(tag);
   stats_.live_bytes -= live.bytes;
   if (!live.is_stitched) {
     free_primitive(live.block, tag);
@@ -232,36 +197,6 @@ bool Stitcher::release(uint64_t address, Tag tag) noexcept {
     free_primitive(links_[link].primitive, tag);
   stitched.live = false;
   unused_stitched_.push(0, live.block);
-  return true;
-}
-
-void Stitcher::settled(uint32_t mark) noexcept { settled_ = std::max(settled_, mark); }
-
-uint64_t Stitcher::slot_of(uint64_t address) const noexcept {
-  return (address / limits_.chunk_bytes * 0x9e3779b97f4a7c15ull >> 20) & live_mask_;
-}
-
-void Stitcher::remember(const Live& live) noexcept {
-  uint64_t slot = slot_of(live.address);
-  while (live_[slot].address != 0) slot = (slot + 1) & live_mask_;
-  live_[slot] = live;
-}
-
-// Entries behind the one that goes move up, so that a search never meets a hole.
-bool Stitcher::forget(uint64_t address, Live* live) noexcept {
-  uint64_t hole = slot_of(address);
-  while (live_[hole].address != address) {
-    if (live_[hole].address == 0) return false;
-    hole = (hole + 1) & live_mask_;
-  }
-  *live = live_[hole];
-  for (uint64_t slot = (hole + 1) & live_mask_; live_[slot].address != 0; slot = (slot + 1) & live_mask_) {
-    const uint64_t wanted = slot_of(live_[slot].address);
-    if (((slot - wanted) & live_mask_) < ((slot - hole) & live_mask_)) continue;
-    live_[hole] = live_[slot];
-    hole = slot;
-  }
-  live_[hole] = Live{};
   return true;
 }
 

@@ -13,15 +13,12 @@
 #pragma once
 #include <cstdint>
 
+#include "preload/defragment/stitch/blocks.h"
+#include "preload/defragment/stitch/live_table.h"
 #include "preload/defragment/stitch/memory.h"
 #include "preload/defragment/stitch/tables.h"
 
 namespace reprise::stitch {
-
-// The stream whose work used memory last, until that work is known to be over; the caller numbers its streams.
-using Tag = uint32_t;
-inline constexpr Tag kIdle = 0;                  // no work is pending
-inline constexpr Tag kUnknownWork = 0xffffffff;  // only settle() ends it
 
 enum class State : uint8_t {
   exact,         // S1: an idle block of this size
@@ -29,15 +26,6 @@ enum class State : uint8_t {
   multiple,      // S3: several primitive blocks, stitched
   insufficient,  // S4: all there is and new chunks, stitched; or new chunks alone
   out_of_memory  // S5
-};
-
-struct Limits {
-  uint64_t chunk_bytes = 0;
-  uint32_t chunks = 0;  // that the device can have at most
-  uint32_t stitched_from =
-      1;  // fragmentation limit: smaller primitive blocks, in chunks, are neither split nor stitched
-  uint32_t mapped_chunks = 0;    // mapped at once, the same chunk several times; stitched blocks go beyond (StitchFree)
-  uint32_t stitched_blocks = 0;  // kept though not handed out
 };
 
 struct Grant {
@@ -50,23 +38,7 @@ struct Grant {
   bool wait_for_all = false;
 };
 
-struct Stats {
-  uint64_t live_bytes = 0;  // as asked for
-  uint64_t live_chunks = 0;
-  uint64_t reserved_chunks = 0;  // that exist
-  uint64_t peak_live_bytes = 0;
-  uint64_t peak_live_chunks = 0;
-  uint64_t peak_reserved_chunks = 0;
-  uint64_t states[5] = {};  // allocations by State
-  uint64_t splits = 0;
-  uint64_t stitches = 0;  // stitched blocks that were mapped
-  uint64_t stitched_chunks = 0;
-  uint64_t stitch_frees = 0;
-  uint64_t recycled_primitives = 0;  // taken apart for their chunks
-  uint64_t mapped_chunks = 0;
-};
-
-class Stitcher {
+class Stitcher : private StitchBlocks {
  public:
   // To be called once. false: no memory for the tables.
   bool open(Memory* memory, const Limits& limits) noexcept;
@@ -78,10 +50,10 @@ class Stitcher {
   bool release(uint64_t address, Tag tag) noexcept;
   // For a caller that waits for work without its lock: it takes a mark() first, waits, and then says by settled(mark)
   // that all work submitted before the mark is over.
-  uint32_t mark() noexcept { return epoch_++; }
-  void settled(uint32_t mark) noexcept;
+  uint32_t mark() noexcept { return pending_.mark(); }
+  void settled(uint32_t mark) noexcept { pending_.settled(mark); }
   // Gives all idle memory back to the device; returns the bytes.
-  uint64_t trim() noexcept;
+  uint64_t trim() noexcept { return give_back_idle() * limits_.chunk_bytes; }
 
   const Stats& stats() const noexcept { return stats_; }
   uint64_t idle_bytes() const noexcept { return (stats_.reserved_chunks - stats_.live_chunks) * limits_.chunk_bytes; }
@@ -90,52 +62,7 @@ class Stitcher {
   const char* check() const noexcept;
 
  private:
-  // The range of addresses of one map(). A PrimitiveBlock lies in it at its own chunks; a StitchedBlock over neighbours
-  // in one view needs no mapping of its own.
-  struct View {
-    uint64_t address = 0;
-    uint32_t chunks = 0;
-    uint32_t users = 0;  // PrimitiveBlocks and StitchedBlocks
-  };
-  struct StitchedChunk {
-    uint64_t handle = 0;
-    Index next = kNone;  // in its primitive block, or among the free chunks
-  };
-  struct PrimitiveBlock {
-    Index view = kNone;
-    uint32_t offset = 0;  // in the view, in chunks
-    uint32_t size = 0;
-    Index first_chunk = kNone;
-    Index links = kNone;  // stitched blocks that it is part of
-    Tag tag = kIdle;
-    uint32_t epoch = 0;  // when it was freed: `tag` holds until that is settled
-    bool busy = false;
-  };
-  struct StitchedBlock {
-    Index view = kNone;
-    uint32_t offset = 0;
-    uint32_t size = 0;
-    Index links = kNone;  // its primitive blocks in order
-    uint32_t busy_primitives = 0;
-    bool owns_view = false;  // its chunks were mapped for it alone
-    bool live = false;       // handed out
-  };
-  struct Link {
-    Index primitive = kNone;
-    Index stitched = kNone;
-    Index next_of_stitched = kNone;
-    Index next_of_primitive = kNone;
-    Index previous_of_primitive = kNone;
-  };
-  struct Live {
-    uint64_t address = 0;  // 0: empty
-    uint64_t bytes = 0;
-    Index block = kNone;
-    bool is_stitched = false;
-  };
-
   uint32_t chunks_of(uint64_t bytes) const noexcept;
-  uint64_t address_of(Index view, uint32_t offset) const noexcept;
 
   // BestFit and what follows from it.
   bool take_exact(uint32_t size, Tag tag, Live* block) noexcept;
@@ -145,60 +72,18 @@ class Stitcher {
   void scatter(uint32_t primitives) noexcept;
   template <typename Ready>
   Index pick(const SizeIndex& index, uint32_t size, Ready ready) const noexcept;
-  bool ready(const PrimitiveBlock& primitive, Tag tag) const noexcept;
+  bool ready(const PrimitiveBlock& primitive, Tag tag) const noexcept {
+    return pending_.ready(primitive.tag, primitive.epoch, tag);
+  }
   bool ready_stitched(const StitchedBlock& stitched, Tag tag) const noexcept;
 
-  // Primitives of the paper.
-  Index split(Index primitive, uint32_t size) noexcept;
-  void insert_whole(Index first, Index second) noexcept;
-  Result stitch(uint32_t primitives, uint32_t size, Index* stitched) noexcept;
-  bool stitch_free() noexcept;
-  Result grow(uint32_t size, uint32_t gathered, Index* primitive) noexcept;
-  void recycle(uint32_t size) noexcept;
-
-  // Taking apart.
-  void drop_stitched(Index stitched) noexcept;
-  void dissolve(Index primitive) noexcept;
-  void leave_view(Index view) noexcept;
-  void settle_first() noexcept;
-  void destroy_free_chunks() noexcept;
-  Result map(uint32_t count, Index* view) noexcept;
-
-  void add_link(Index primitive, Index stitched, Index after) noexcept;
-  void set_busy(Index primitive, bool busy) noexcept;
   void hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant) noexcept;
   void await(const PrimitiveBlock& primitive, Tag tag, Grant* grant) noexcept;
   void free_primitive(Index primitive, Tag tag) noexcept;
 
-  struct Sums;
-  const char* check_primitive(Index primitive, bool busy, Sums* sums) const noexcept;
-  const char* check_stitched(Index stitched, bool live, Sums* sums) const noexcept;
-  const char* check_live(Sums* sums) const noexcept;
+  class Check;  // of stitcher_check.cpp
 
-  uint64_t slot_of(uint64_t address) const noexcept;
-  void remember(const Live& live) noexcept;
-  bool forget(uint64_t address, Live* live) noexcept;
-
-  Memory* memory_ = nullptr;
-  Limits limits_;
-  Stats stats_;
-  uint32_t epoch_ = 1;
-  uint32_t settled_ = 0;       // work freed under up to this epoch is over
-  uint32_t last_pending_ = 0;  // epoch of the last free with a tag
-  Table<StitchedChunk> chunks_;
-  Table<View> views_;
-  Table<PrimitiveBlock> primitives_;
-  Table<StitchedBlock> stitched_;
-  Table<Link> links_;
-  SizeIndex idle_primitives_;
-  SizeIndex idle_stitched_;
-  Lists unused_stitched_;  // one list: not handed out, the one that was used last first
-  Index free_chunks_ = kNone;
-  uint32_t free_chunk_count_ = 0;
-  Array<Index> gathered_;
-  Array<uint64_t> handles_;
-  Array<Live> live_;  // by address, open addressing
-  uint64_t live_mask_ = 0;
+  LiveTable live_;
 };
 
 }  // namespace reprise::stitch

@@ -2,6 +2,7 @@
 // up.
 #pragma once
 #include <memory>
+#include <utility>
 
 #include "replay/memory/memory.h"
 #include "replay/memory/safety/strict.h"
@@ -11,16 +12,14 @@ namespace reprise::replay {
 
 // `strict`: also audited safety. It may have to copy `most_chunks` chunks. Errors: the driver's.
 inline CUresult choose_safety(ManagedMemory* memory, bool strict, uint64_t most_chunks) noexcept {
-  memory->safety_of_audited = std::make_unique<TrustedSafety>(memory);
+  auto of_audited = std::make_unique<TrustedSafety>(memory);
   if (!strict) {
-    memory->safety_on_demand = std::make_unique<TrustedSafety>(memory);
-    memory->safety = memory->safety_on_demand.get();
+    memory->safety.choose(std::make_unique<TrustedSafety>(memory), std::move(of_audited));
     return CUDA_SUCCESS;
   }
   auto chosen = std::make_unique<StrictSafety>(memory);
   const CUresult result = chosen->open(most_chunks);
-  memory->safety_on_demand = std::move(chosen);
-  memory->safety = memory->safety_on_demand.get();
+  memory->safety.choose(std::move(chosen), std::move(of_audited));
   return result;
 }
 

@@ -47,7 +47,7 @@ CUresult StrictSafety::show(Pager& pager, const std::vector<ChunkIndex>& chunks)
   for (const ChunkIndex chunk : chunks) {
     CUdeviceptr address = 0;
     result = window_.show(chunk, &address);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && pager.trim_mappings(chunks.size(), 0) == CUDA_SUCCESS) {
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && pager.mappings.trim(chunks.size(), 0) == CUDA_SUCCESS) {
       result = window_.show(chunk, &address);
     }
     if (result != CUDA_SUCCESS) break;
@@ -69,7 +69,7 @@ CUresult StrictSafety::begin_arrival(Pager& pager, ResidentTensor& tensor, std::
     arrival.ready.add(copied.lane, copied.position);
   }
   if (result != CUDA_SUCCESS) {
-    pager.give_back(arrival.chunks, arrival.ready);
+    give_back(memory_.chunks, arrival.chunks, arrival.ready);
     return result;
   }
   tensor.begin_arrival();
@@ -121,10 +121,10 @@ bool StrictSafety::may_leave(const ResidentTensor& tensor) noexcept {
 // Its range leads to its chunks from here on, unless `result` is an error, for work that waits for `ready`.
 CUresult StrictSafety::land(Pager& pager, const Arrival& arrival, CUresult result, const LaneUses& ready) noexcept {
   ResidentTensor& tensor = *arrival.tensor;
-  if (result == CUDA_SUCCESS) result = pager.map(tensor.base, arrival.chunks);
+  if (result == CUDA_SUCCESS) result = pager.mappings.map(tensor.base, arrival.chunks);
   if (result != CUDA_SUCCESS) {
     tensor.turn_back();
-    pager.give_back(arrival.chunks, arrival.ready);
+    give_back(memory_.chunks, arrival.chunks, arrival.ready);
     return result;
   }
   tensor.ready = ready;
@@ -166,7 +166,7 @@ CUresult StrictSafety::evict(Pager& pager, ResidentTensor& tensor) noexcept {
       tensor.stay();
     } else {
       tensor.lose();
-      pager.give_back(chunks, copying);
+      give_back(memory_.chunks, chunks, copying);
     }
     return result;
   }
@@ -175,7 +175,7 @@ CUresult StrictSafety::evict(Pager& pager, ResidentTensor& tensor) noexcept {
   tensor.left();
   tensor.digest.left_before = true;
   tensor.ready.clear();
-  pager.give_back(chunks, after);
+  give_back(memory_.chunks, chunks, after);
   return CUDA_SUCCESS;
 }
 
@@ -191,7 +191,7 @@ CUresult StrictSafety::allocated(Pager& pager, ResidentTensor& tensor, LaneIndex
       settle_in(memory_, tensor, chunks);
       return CUDA_SUCCESS;
     }
-    pager.give_back(chunks, before);
+    give_back(memory_.chunks, chunks, before);
   }
   CUresult result = memory_.lanes.host_wait(before_frees_away_);
   if (result == CUDA_SUCCESS) before_frees_away_.clear();

@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "replay/memory/fence.h"
+#include "replay/memory/lanes/fence.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
 #include "replay/memory/safety.h"

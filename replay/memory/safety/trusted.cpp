@@ -18,7 +18,7 @@ CUresult TrustedSafety::bring_in(Pager& pager, ResidentTensor& tensor) noexcept 
       before.add(copied.lane, copied.position);
       memory_.mappings.find(tensor.base)->uses.add(copied.lane, copied.position);
     }
-    pager.give_back(chunks, before);
+    give_back(memory_.chunks, chunks, before);
     return result;
   }
   tensor.ready.clear();
@@ -43,7 +43,7 @@ CUresult TrustedSafety::remap(Pager& pager, const ResidentTensor& tensor,
   if (mapping != nullptr && mapping->chunks == chunks) return CUDA_SUCCESS;
   CUresult result = mappings.make_room(tensor.base, tensor.chunk_count * memory_.chunks.chunk_bytes());
   if (result == CUDA_SUCCESS) result = mappings.unmap(tensor.base);
-  return result == CUDA_SUCCESS ? pager.map(tensor.base, chunks) : result;
+  return result == CUDA_SUCCESS ? pager.mappings.map(tensor.base, chunks) : result;
 }
 
 CUresult TrustedSafety::evict(Pager& pager, ResidentTensor& tensor) noexcept {

@@ -169,14 +169,5 @@ TEST_F(Cli, ReportAndExportWriteFiles) {
   EXPECT_TRUE(begins(reprise({"export", plan_file(), "--format", "csv"}).out, "vertex,kind"));
 }
 
-TEST_F(Cli, DoctorWorksWithoutADriver) {
-  Start start = this->start({"doctor", "--json"});
-  start.environment["REPRISE_DRIVER"] = "/no/such/libcuda.so.1";
-  const Finished finished = run(start);
-  EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_TRUE(has(finished.out, "no driver"));
-  EXPECT_TRUE(has(finished.out, "\"ok\": false"));
-}
-
 }  // namespace
 }  // namespace reprise::tools::test

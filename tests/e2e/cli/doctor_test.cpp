@@ -132,6 +132,7 @@ TEST_F(Doctor, NoDriverAtAll) {
   environment_["REPRISE_DRIVER"] = path("no/libcuda.so.1");
   const json report = examine("", {});
   EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(report["ok"], false);
   EXPECT_TRUE(has(check(report, "driver").value("value", ""), "no driver"));
   EXPECT_TRUE(has(check(report, "driver").value("advice", ""), "12.4 or newer"));
 }

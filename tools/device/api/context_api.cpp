@@ -1,7 +1,6 @@
 // Contexts: cuCtx* and cuDevicePrimaryCtx*.
 #include <algorithm>
 
-#include "tools/device/base/settings.h"
 #include "tools/device/engines/device.h"
 #include "tools/device/memory/memory.h"
 #include "tools/device/memory/pool.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/device/base/settings.h"
 #include "tools/device/engines/device.h"
 #include "tools/device/streams/event.h"
 #include "tools/device/streams/stream.h"

@@ -21,11 +21,7 @@ constexpr std::streamoff kMostOfAFile = 16 * 1024 * 1024;
 
 constexpr const char* kKinds[] = {
 #define RUN_LOG_LINE(kind, help) #kind,
-#define RUN_LOG_KEY(kind, name, Value, unit, old_name, help)
-#define RUN_LOG_WORD(kind, key, word, old_word, help)
 #include "preload/base/run_log_keys.def"
-#undef RUN_LOG_LINE
-#undef RUN_LOG_KEY
 };
 
 struct KeyRow {
@@ -34,12 +30,8 @@ struct KeyRow {
   const char* old_name;
 };
 constexpr KeyRow kKeys[] = {
-#define RUN_LOG_LINE(kind, help)
 #define RUN_LOG_KEY(kind, name, Value, unit, old_name, help) {#kind, #name, old_name},
 #include "preload/base/run_log_keys.def"
-#undef RUN_LOG_LINE
-#undef RUN_LOG_KEY
-#undef RUN_LOG_WORD
 };
 
 bool is_line_of_ours(const char* text) {

@@ -33,8 +33,6 @@ void take(const json& line, const auto& key, std::optional<Value>* value) {
 // Members of `values` that are named as keys of this kind get what the line says; what it does not say stays.
 template <typename Tag, typename Values>
 void read_keys(const json& line, const run_log::LineKind<Tag>&, Values& values) {
-#define RUN_LOG_LINE(kind, help)
-#define RUN_LOG_WORD(kind, key, word, old_word, help)
 #define RUN_LOG_KEY(kind, name, Value, unit, old_name, help)                                                \
   if constexpr (std::is_same_v<Tag, run_log::kind::Tag>) {                                                  \
     if constexpr (requires { take(line, run_log::kind::name, &values.name); }) {                            \
@@ -42,9 +40,6 @@ void read_keys(const json& line, const run_log::LineKind<Tag>&, Values& values) 
     }                                                                                                       \
   }
 #include "preload/base/run_log_keys.def"
-#undef RUN_LOG_LINE
-#undef RUN_LOG_WORD
-#undef RUN_LOG_KEY
 }
 
 void read_start(const json& line, RunLog& log) {

@@ -151,7 +151,13 @@ struct RunExamined {
   uint64_t ns = 0;
 };
 
-struct RunLog {
+// Counters of the replay, by the names that the run log has for them; 0: not said.
+struct RunCounters {
+#define RUN_LOG_COUNTER(name, unit, help) uint64_t name = 0;
+#include "preload/base/run_log_keys.def"
+};
+
+struct RunLog : RunCounters {
   std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
   std::string program;                     // of several, the one that which_program() names
   Chosen chosen;                           // of several: why that one
@@ -213,7 +219,6 @@ struct RunLog {
   std::optional<RunCommandEnd> command;
   std::string ending;          // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
   std::string command_ending;  // ... and the command that started it, where that ended otherwise; empty: it did not
-  uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
   RunLeft left;
   std::optional<RunLookAhead> look_ahead;
@@ -222,14 +227,11 @@ struct RunLog {
   std::optional<uint64_t> moved_bytes = {};  // out and back in all, or before the log was cut short; none: not known
   uint64_t offload_bytes = 0;                // in all, planned and on demand; in a log that was cut short: planned
   uint64_t reload_bytes = 0;
-  uint64_t peak_device_bytes = 0;
-  uint64_t peak_requested_bytes = 0;
-  uint64_t outside_bytes = 0;         // that the program held around Reprise, in both of these
-  uint64_t graph_bytes = 0;           // ... of them, of CUDA graphs that allocate, at most
-  uint64_t peak_used_bytes = 0;       // of chunks and of what is held around them at once; 0: not said
-  uint64_t peak_program_bytes = 0;    // that the program would take without Reprise; 0: not said
-  uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
-  uint64_t unreadable_lines = 0;      // cut off or damaged
+  uint64_t outside_bytes = 0;       // that the program held around Reprise, in both of these
+  uint64_t graph_bytes = 0;         // ... of them, of CUDA graphs that allocate, at most
+  uint64_t peak_used_bytes = 0;     // of chunks and of what is held around them at once; 0: not said
+  uint64_t peak_program_bytes = 0;  // that the program would take without Reprise; 0: not said
+  uint64_t unreadable_lines = 0;    // cut off or damaged
 };
 
 // " (on another stream)", behind what came; empty where the names say what is different.

@@ -129,6 +129,9 @@ const redraws = [];
 function onRedraw(draw) { redraws.push(draw); draw(); }
 function redrawAll() { for (const draw of redraws) draw(); }
 
+// Who draws what the data has under a name. A script of sections/ puts its own here.
+const sections = {};
+
 const main = document.getElementById("main");
 function section(id, title, text) {
   const node = el("section", { id }, el("h2", {}, title), text ? el("p", { class: "quiet" }, text) : null);

@@ -16,37 +16,8 @@ function header() {
   }
 }
 
-function story() {
-  if (data.sentences.length === 0) return;
-  section("story", "What happened", "").append(el("ul", { class: "story" },
-    data.sentences.map((one) => el("li", { class: one.tone }, one.text))));
-}
-
-function memorySections() {
-  if (data.iteration_memory) {
-    memoryChart(section("iteration-memory", "Memory during one iteration", data.iteration_memory.about), data.iteration_memory);
-  }
-  if (data.run_memory) memoryChart(section("run-memory", "Memory during the whole run", ""), data.run_memory);
-}
-
 theme();
 header();
-verdictSection();
-adviceSection();
-budgetSection();
-timeWentSection();
-story();
-memorySections();
-peakSection();
-tensorTableSection();
-timelineSection();
-waitsSection();
-tensorSection();
-iterationSection();
-totalsSection();
-kernelSection();
-siteSection();
-divergenceSection();
-unmanagedSection();
-aboutSection();
+// In the order of the data, which is that of tools/report/sections.def.
+for (const name of Object.keys(data)) if (sections[name]) sections[name]();
 keepFitting();

@@ -10,7 +10,6 @@ namespace {
 
 using plan::kNone;
 using plan::Plan;
-using plan::VertexKind;
 
 uint64_t span_of(const Plan& plan) {
   uint64_t span = plan.predicted_ns;
@@ -77,7 +76,7 @@ struct Change {
 std::vector<Change> changes_of(const Plan& plan) {
   std::vector<Change> changes;
   for (const plan::Vertex& vertex : plan.vertices) {
-    if (plan::copies_out(vertex.kind) || vertex.kind == VertexKind::release) {
+    if (plan::copies_out(vertex.kind) || plan::frees(vertex.kind)) {
       changes.push_back({vertex.predicted_end_ns, vertex.tensor, kNone});
     }
     for (const plan::Acquire& acquire : vertex.acquires) {

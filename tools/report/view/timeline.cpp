@@ -18,7 +18,6 @@ namespace reprise::report {
 namespace {
 
 using plan::kNone;
-using plan::VertexKind;
 using trace::OpKind;
 
 Lane lane_of(OpKind kind) {
@@ -60,7 +59,7 @@ bool describe(const plan::Plan& plan, uint32_t index, Bar& bar) {
   if (index >= plan.vertices.size()) return false;
   const plan::Vertex& vertex = plan.vertices[index];
   bar.vertex = index;
-  if (vertex.kind == VertexKind::op && vertex.call < plan.calls.size()) {
+  if (plan::runs_op(vertex.kind) && vertex.call < plan.calls.size()) {
     const plan::Call& call = plan.calls[vertex.call];
     bar.lane = lane_of(call.op);
     bar.name = op_name(call.op, call.name);
@@ -215,7 +214,7 @@ OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
     if (activity.iteration != *iteration || activity.end_ns < activity.start_ns) continue;
     if (activity.vertex >= plan.vertices.size()) continue;
     const plan::Vertex& vertex = plan.vertices[activity.vertex];
-    if (vertex.kind != VertexKind::op || plan.calls[vertex.call].inserted) continue;
+    if (!plan::runs_op(vertex.kind) || plan.calls[vertex.call].inserted) continue;
     Interval& span = spans.try_emplace(vertex.call, Interval{activity.start_ns, activity.end_ns}).first->second;
     span.start_ns = std::min(span.start_ns, activity.start_ns);
     span.end_ns = std::max(span.end_ns, activity.end_ns);

@@ -19,8 +19,9 @@ struct SeenCommand {
   std::string name;
 };
 
-class RecordingHandler final : public Handler {
+class RecordingHandler final : public OrderHandler, public MemoryHandler, public Handler {
  public:
+  RecordingHandler() noexcept : Handler(this, this) {}
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override;
   CUresult release(const FreeCall& call) noexcept override;
   bool makes(CUdeviceptr) const noexcept override { return made_by_us && managing(); }

@@ -39,7 +39,7 @@ class Measuring : public ::testing::Test {
     call.size = bytes;
     call.origin = trace::Origin::alloc;
     CUdeviceptr address = 0;
-    return handler_->allocate(call, &address);
+    return handler_->memory.allocate(call, &address);
   }
   static uint64_t free_bytes() {
     size_t free = 0, total = 0;

@@ -230,7 +230,7 @@ class PlannedDevice : public ::testing::Test {
     EXPECT_EQ(pager_.make_resident({&made}), CUDA_SUCCESS);
     addresses_[tensor] = made.base;
     for (uint64_t at = 0; at < kBytes; at += 8) device_.driver.write(made.base + at, at + tensor);
-    pager_.touched(made, device_.work(device_.memory.lanes.lane_of(stream_, device_.context), [] {}), true);
+    device_.memory.touched(made, device_.work(device_.memory.lanes.lane_of(stream_, device_.context), [] {}), true);
     model_[tensor].resize(kBytes / 8);
     for (uint64_t at = 0; at < kBytes; at += 8) model_[tensor][at / 8] = at + tensor;
   }

@@ -24,11 +24,11 @@ class EnforcerTest : public testing::Test {
   CUdeviceptr allocate(uint64_t size) {
     AllocateCall call{++calls_, calls_, size, trace::Origin::alloc, 0, context_, CU_STREAM_LEGACY, 0, nullptr};
     CUdeviceptr address = 0;
-    EXPECT_EQ(handler_->allocate(call, &address), CUDA_SUCCESS);
+    EXPECT_EQ(handler_->memory.allocate(call, &address), CUDA_SUCCESS);
     return address;
   }
   CUresult free(CUdeviceptr address, bool stream_ordered) {
-    return handler_->release(
+    return handler_->memory.release(
         {++calls_, calls_, address, 4 << 20, trace::Origin::alloc, stream_ordered, context_, CU_STREAM_LEGACY, 0});
   }
 
@@ -44,7 +44,7 @@ TEST_F(EnforcerTest, ACallOnTheDriversPerThreadStreamComesAfterTheThreadsWork) {
   ASSERT_EQ(driver().cuMemHostAlloc(&memory, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
   std::memset(memory, 0, 4096);
   auto* const go = static_cast<uint32_t*>(memory);
-  const CUstream own = handler_->stand_in(CU_STREAM_PER_THREAD);
+  const CUstream own = handler_->order.stand_in(CU_STREAM_PER_THREAD);
   ASSERT_NE(own, CU_STREAM_PER_THREAD);
   const auto flag = reinterpret_cast<CUdeviceptr>(go);
   const auto wait_value = reinterpret_cast<decltype(&cuStreamWaitValue32)>(driver_symbol("cuStreamWaitValue32_v2"));
@@ -55,7 +55,7 @@ TEST_F(EnforcerTest, ACallOnTheDriversPerThreadStreamComesAfterTheThreadsWork) {
     let_go = true;
     __atomic_store_n(go, 1, __ATOMIC_SEQ_CST);
   });
-  handler_->before_per_thread_call();
+  handler_->order.before_per_thread_call();
   EXPECT_TRUE(let_go) << "the call would run beside what the thread has called before";
   waker.join();
   EXPECT_EQ(driver().cuStreamQuery(own), CUDA_SUCCESS);
@@ -65,8 +65,8 @@ TEST_F(EnforcerTest, ACallOnTheDriversPerThreadStreamComesAfterTheThreadsWork) {
 TEST_F(EnforcerTest, ATensorThatNoCallCouldUseIsRefusedWhenItIsAllocated) {
   CUdeviceptr address = 0;
   const auto ask = [&](uint64_t size) {
-    return handler_->allocate({++calls_, calls_, size, trace::Origin::alloc, 0, context_, CU_STREAM_LEGACY, 0, nullptr},
-                              &address);
+    return handler_->memory.allocate(
+        {++calls_, calls_, size, trace::Origin::alloc, 0, context_, CU_STREAM_LEGACY, 0, nullptr}, &address);
   };
   EXPECT_EQ(ask(65 << 20), CUDA_ERROR_OUT_OF_MEMORY) << "the budget is 64 MiB";
   EXPECT_EQ(ask(uint64_t{1} << 42), CUDA_ERROR_OUT_OF_MEMORY);

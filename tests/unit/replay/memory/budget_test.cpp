@@ -3,7 +3,7 @@
 
 #include <rapidcheck.h>
 
-#include "replay/memory/uses.h"
+#include "replay/memory/lanes/uses.h"
 #include "replay/progress/stopwatch.h"
 #include "replay/queue/faults.h"
 #include "tests/support/test.h"

@@ -1,5 +1,5 @@
 // Lanes on a fake driver: what a wait costs, what it waits for, and what is known to be complete.
-#include "replay/memory/lanes.h"
+#include "replay/memory/lanes/lanes.h"
 
 #include <rapidcheck.h>
 

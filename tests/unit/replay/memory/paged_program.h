@@ -74,8 +74,8 @@ class Program {
         if (part.value != 0) device.driver.write(part.address, part.value);
       }
     });
-    for (ResidentTensor* tensor : set) pager.touched(*tensor, use, false);
-    for (ResidentTensor* tensor : written) pager.touched(*tensor, use, true);
+    for (ResidentTensor* tensor : set) device.memory.touched(*tensor, use, false);
+    for (ResidentTensor* tensor : written) device.memory.touched(*tensor, use, true);
     return CUDA_SUCCESS;
   }
   void free(ResidentTensor& tensor) {

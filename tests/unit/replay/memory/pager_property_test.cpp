@@ -44,7 +44,7 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
   // Strict safety copies what was never written as well, so it needs room for all tensors.
   const uint64_t host = safety == testing::Safety::strict ? 64 : testing::uniform<uint64_t>(24, 40);
   Program program(limit, host * HostTier::kSlotUnit, safety);
-  if (testing::one_in(2)) program.pager.mapping_limit = limit + 4;
+  if (testing::one_in(2)) program.pager.mappings.limit = limit + 4;
   std::vector<LaneIndex> lanes;
   for (int i = testing::uniform(1, 7); i > 0; --i) lanes.push_back(program.device.new_lane());
   std::vector<ResidentTensor*> tensors;

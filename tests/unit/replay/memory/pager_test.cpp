@@ -270,7 +270,7 @@ TEST_F(PagerTest, ACallThatTheDeviceHasNoRoomForLeavesItsTensors) {
 }
 
 TEST_F(PagerTest, OldMappingsGoWhenThereAreTooMany) {
-  pager_.mapping_limit = 6;
+  pager_.mappings.limit = 6;
   std::vector<ResidentTensor*> tensors;
   for (int i = 0; i < 4; ++i) tensors.push_back(&program_.tensor(2));
   for (ResidentTensor* tensor : tensors) ASSERT_EQ(use({tensor}), CUDA_SUCCESS);
@@ -410,7 +410,7 @@ TEST_F(PagerTest, ARefusedCallLosesNothing) {
     for (int nth = 1; nth <= 3; ++nth) {
       Program program(4);
       const LaneIndex lane = program.device.new_lane();
-      program.pager.mapping_limit = 6;
+      program.pager.mappings.limit = 6;
       std::vector<ResidentTensor*> tensors;
       for (const uint64_t chunks : {2u, 1u, 3u, 2u, 1u}) tensors.push_back(&program.tensor(chunks));
       bool refused = false;

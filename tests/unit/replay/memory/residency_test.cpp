@@ -171,17 +171,15 @@ TEST(ResidencyTest, ACopyIsReadyWhenItSays) {
   EXPECT_EQ(residency.host_ready().position, 5u) << "of the copy that is there";
 }
 
-// For whom a tensor is kept does not depend on where its bytes are.
-TEST(ResidencyTest, OneKeepsATensorAtATime) {
-  Residency residency;
-  residency.hand_over();
-  EXPECT_TRUE(residency.in_handover());
-  residency.taken_over();
-  EXPECT_FALSE(residency.in_handover() || residency.is_freed_late());
-  residency.freed_late();
-  EXPECT_TRUE(residency.is_freed_late());
-  EXPECT_FALSE(residency.in_handover());
-  EXPECT_TRUE(residency.is_away());
+TEST(KeepingTest, OneKeepsATensorAtATime) {
+  Keeping kept;
+  kept.hand_over();
+  EXPECT_TRUE(kept.in_handover());
+  kept.taken_over();
+  EXPECT_FALSE(kept.in_handover() || kept.is_freed_late());
+  kept.freed_late();
+  EXPECT_TRUE(kept.is_freed_late());
+  EXPECT_FALSE(kept.in_handover());
 }
 
 }  // namespace

@@ -58,14 +58,14 @@ TEST(Answers, AShortWaitIsNoneNowhere) {
 // not, also where copies ran while nothing computed.
 TEST(Answers, WhatMovesWasWaitedForAsTheTableSays) {
   Sample sample;
-  const auto cards = [&] { return headline_section(sample.inputs()).dump(); };
+  const auto cards = [&] { return cards_section(sample.inputs()).dump(); };
   EXPECT_TRUE(has(cards(), "4.0 MiB back; computing waited 200 ns for it in iteration 1\""));
   sample.log.activities.back().start_ns = 9100;  // the kernel behind the offload, which ends at 9300
   EXPECT_TRUE(has(cards(), "4.0 MiB back; computing did not wait for it in iteration 1\""));
   for (RunIteration& one : sample.log.iterations) one.stall_ns = 0;
   sample.log.activities.clear();
   EXPECT_TRUE(has(cards(), "4.0 MiB back; computing did not wait for it\""));
-  const std::string planned = headline_section({nullptr, &sample.plan}).dump();
+  const std::string planned = cards_section({nullptr, &sample.plan}).dump();
   EXPECT_TRUE(has(planned, "4.0 MiB back; computing would wait 400 ns for it\""));
 }
 

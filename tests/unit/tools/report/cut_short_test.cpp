@@ -38,7 +38,7 @@ Inputs inputs_of(const RunLog& log) {
 }
 
 std::string words_of(const RunLog& log) { return text_of(sentences_section(inputs_of(log))); }
-std::string cards_of(const RunLog& log) { return text_of_cards(headline_section(inputs_of(log))); }
+std::string cards_of(const RunLog& log) { return text_of_cards(cards_section(inputs_of(log))); }
 
 TEST(CutShort, WithoutAReasonTheLogEndsBeforeAPlan) {
   const RunLog log = parse_run_log(kStart + sample(8000, 0) + kKilled);

@@ -58,7 +58,7 @@ TEST(Figures, APercentageOfASmallestBudgetIsOneThatIsEnough) {
 // so.
 TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
   Sample sample;
-  const auto card = [&] { return headline_section(sample.inputs()).dump(); };
+  const auto card = [&] { return cards_section(sample.inputs()).dump(); };
   EXPECT_FALSE(has(card(), "less than planned"));
   EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 0);
   for (RunIteration& it : sample.log.iterations) {
@@ -98,8 +98,7 @@ TEST(Figures, APercentageOfThePeakIsRoundedOneWay) {
   inputs.curve.peak_bytes = 56 << 20;
   inputs.curve.points = {{32 << 20, 100, 0}};
   EXPECT_EQ(budget_curve_section(inputs).at("points").at(0).at(3), "58 %");
-  const std::string text =
-      verdict_section(inputs).at("text").get<std::string>() + text_of_cards(headline_section(inputs));
+  const std::string text = verdict_section(inputs).at("text").get<std::string>() + text_of_cards(cards_section(inputs));
   EXPECT_TRUE(has(text, "instead of 56.0 MiB (58 %)"));
   EXPECT_TRUE(has(text, "was 56.0 MiB (58 %)"));
 }
@@ -113,7 +112,7 @@ TEST(Figures, APeakIsNotComparedWithTheBytesOfTensors) {
   const Inputs inputs{nullptr, nullptr, &cut};
   EXPECT_TRUE(has(make_summary(inputs), "; until then it used 60.0 MiB of device memory, no iteration"))
       << "\nit may have asked for more between two samples";
-  const std::string cards = text_of_cards(headline_section(inputs));
+  const std::string cards = text_of_cards(cards_section(inputs));
   EXPECT_TRUE(has(cards, "60.0 MiB; what the program had asked for is not known; budget"));
   EXPECT_FALSE(has(make_data(inputs).dump(), "instead of"));
   const RunLog whole = parse_run_log(start + R"({"kind":"end","peak_device_bytes":62914560,)" +
@@ -210,8 +209,8 @@ TEST(Figures, OfAProgramThatCouldNotBeManagedNothingIsSaidButThat) {
 TEST(Figures, MappingCallsAreCountedWhereTheLogEnds) {
   const std::string start = "{\"kind\":\"start\",\"safety\":\"strict\"}\n";
   const RunLog whole = parse_run_log(start + "{\"kind\":\"end\",\"vmm_calls\":58}\n"), cut = parse_run_log(start);
-  EXPECT_TRUE(has(text_of_cards(headline_section({nullptr, nullptr, &whole})), "58 memory-mapping calls in all"));
-  EXPECT_FALSE(has(text_of_cards(headline_section({nullptr, nullptr, &cut})), "memory-mapping calls"));
+  EXPECT_TRUE(has(text_of_cards(cards_section({nullptr, nullptr, &whole})), "58 memory-mapping calls in all"));
+  EXPECT_FALSE(has(text_of_cards(cards_section({nullptr, nullptr, &cut})), "memory-mapping calls"));
   EXPECT_TRUE(has(text_of(sentences_section({nullptr, nullptr, &whole})), "That took 58 memory-mapping calls in all."));
   EXPECT_FALSE(has(text_of(sentences_section({nullptr, nullptr, &cut})), "in all"));
 }

@@ -176,7 +176,7 @@ TEST(Report, TheIterationThatEndsTheLoopIsNotCalledLeftHalfway) {
         "{\"kind\":\"divergence\",\"iteration\":6,\"call\":3,\"expected\":\"a\",\"got\":\"b\"}\n" +
         behind + "{\"kind\":\"end\",\"iterations_planned\":6,\"divergences\":1}\n");
     keep_iterations(log, 4);
-    return text_of_cards(headline_section({nullptr, nullptr, &log}));
+    return text_of_cards(cards_section({nullptr, nullptr, &log}));
   };
   const std::string last = cards("");
   EXPECT_TRUE(has(last, "6 of 7 planned"));
@@ -251,7 +251,7 @@ TEST(Report, NoCardShowsAPredictionOfARun) {
       "{\"kind\":\"start\",\"time_ns\":1000}\n{\"kind\":\"end\",\"time_ns\":3000001000,"
       "\"peak_device_bytes\":9437184,\"offload_bytes\":1048576}\n");
   const Inputs inputs{&sample.trace, &sample.plan, &log};
-  const std::string text = text_of_cards(headline_section(inputs));
+  const std::string text = text_of_cards(cards_section(inputs));
   EXPECT_FALSE(has(text, "predicted"));
   EXPECT_FALSE(has(text, "750 ns"));
   EXPECT_TRUE(has(text, "Time of the run: 3.00 s"));
@@ -267,7 +267,7 @@ TEST(Report, APeakIsComparedWithWhatPercentagesAreOf) {
       "\"peak_footprint_bytes\":58720256,\"budget_bytes\":35232153}\n");
   const Inputs inputs{nullptr, nullptr, &log};
   EXPECT_TRUE(has(make_summary(inputs), "peak 32.0 MiB instead of 56.0 MiB"));
-  EXPECT_TRUE(has(text_of_cards(headline_section(inputs)), "was 56.0 MiB (58 %); budget 33.6 MiB"));
+  EXPECT_TRUE(has(text_of_cards(cards_section(inputs)), "was 56.0 MiB (58 %); budget 33.6 MiB"));
 }
 
 TEST(Report, AllIterationsAndAllOfTheTimeCount) {
@@ -281,7 +281,7 @@ TEST(Report, AllIterationsAndAllOfTheTimeCount) {
       "{\"kind\":\"end\",\"time_ns\":5000000000,\"iterations_planned\":8,\"iterations_on_demand\":44}\n");
   keep_iterations(log, 90);
   const Inputs inputs{nullptr, nullptr, &log};
-  const std::string cards = text_of_cards(headline_section(inputs));
+  const std::string cards = text_of_cards(cards_section(inputs));
   EXPECT_TRUE(has(cards, "Iterations: 8 of 12 planned; 4 on demand; 3.00 s of 4.00 s passed before the plan"));
   const std::string text = text_of(sentences_section(inputs));
   EXPECT_TRUE(has(text, "8 of 12 iterations ran by the plan"));
@@ -327,7 +327,7 @@ TEST(Report, AProgramThatEndedInOrderLeftNoIterationUnfinished) {
         "{\"kind\":\"plan\",\"calls\":90}\n{\"kind\":\"end\",\"iterations_planned\":0,\"iterations_on_demand\":2,"
         "\"iterations_unfinished\":1,\"divergences\":0}\n" +
         end);
-    return text_of_cards(headline_section({nullptr, nullptr, &log}));
+    return text_of_cards(cards_section({nullptr, nullptr, &log}));
   };
   EXPECT_TRUE(has(cards(""), "0 of 3 planned; 2 on demand, 1 that the end of the loop cut short;"));
   EXPECT_TRUE(has(cards("{\"kind\":\"program_end\",\"exit_code\":3}\n"), "2 on demand, 1 not finished;"));
@@ -352,7 +352,7 @@ TEST(Report, IterationsAreCountedOnce) {
   const RunLog with_trace = kept;
   for (const RunLog* log : {&alone, &with_trace}) {
     const Inputs inputs{nullptr, nullptr, log};
-    const std::string cards = text_of_cards(headline_section(inputs));
+    const std::string cards = text_of_cards(cards_section(inputs));
     EXPECT_TRUE(
         has(cards, "Iterations: 8 of 13 planned; 3 on demand, 1 not finished, 1 that the end of the loop cut short"));
     const std::string sentences = text_of(sentences_section(inputs));
@@ -364,7 +364,7 @@ TEST(Report, IterationsAreCountedOnce) {
   several.iteration_hashes = {"a", "b", "a"};
   const Inputs inputs{nullptr, nullptr, &several};
   EXPECT_TRUE(has(make_summary(inputs), "8 of 13 iterations of 2 loops planned"));
-  EXPECT_TRUE(has(text_of_cards(headline_section(inputs)), "; of 2 loops: 3 on demand"));
+  EXPECT_TRUE(has(text_of_cards(cards_section(inputs)), "; of 2 loops: 3 on demand"));
 }
 
 // Kernels that ran faster than when they were recorded do not make a run faster than what no plan can beat.

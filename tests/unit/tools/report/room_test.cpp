@@ -105,7 +105,7 @@ TEST(Room, WhatARunLogWithoutItsEndDoesNotSayIsNotNone) {
   inputs.ending = "signal 2 (Interrupt)";
   EXPECT_EQ(verdict_section(inputs).at("text"),
             "The program ended with signal 2 (Interrupt) before it could say what it used.");
-  EXPECT_FALSE(has(headline_section(inputs).dump(), "0 B"));
+  EXPECT_FALSE(has(cards_section(inputs).dump(), "0 B"));
 }
 
 // Rounded they are one.

@@ -1,7 +1,6 @@
 // cuStreamBeginCapture and its kin.
 #include "tools/device/graphs/capture.h"
 #include "tools/device/streams/capture.h"
-#include "tools/device/streams/dispatch.h"
 #include "tools/device/streams/enter.h"
 
 using namespace reprise::sim;

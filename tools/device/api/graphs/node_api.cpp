@@ -2,7 +2,6 @@
 #include "tools/device/graphs/graph.h"
 #include "tools/device/graphs/parameters.h"
 #include "tools/device/memory/copy.h"
-#include "tools/device/modules/launch.h"
 #include "tools/device/streams/enter.h"
 #include "tools/device/streams/operations.h"
 

@@ -8,7 +8,6 @@
 #include "tools/device/base/settings.h"
 #include "tools/device/engines/clock.h"
 #include "tools/device/engines/device.h"
-#include "tools/device/engines/engine.h"
 #include "tools/device/engines/host_time.h"
 #include "tools/device/memory/arena.h"
 #include "tools/device/memory/host.h"

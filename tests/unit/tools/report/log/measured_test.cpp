@@ -55,7 +55,7 @@ TEST(Measured, AnIterationThatLeftItsPlanIsNotTheMeasuredOne) {
   EXPECT_TRUE(
       has(said, "No whole iteration was measured: device times are of iteration 5, which left the plan at call 2."));
   EXPECT_FALSE(has(said, "which was measured, took"));
-  EXPECT_FALSE(has(text_of_cards(headline_section(inputs)), " in iteration "));
+  EXPECT_FALSE(has(text_of_cards(cards_section(inputs)), " in iteration "));
   measure_too(sample.log, 3, 3);
   EXPECT_EQ(measured_iteration(sample.log), 3u) << "fewer records than of the one that left, and whole";
   EXPECT_EQ(measured_in_part(sample.log), "");
@@ -148,7 +148,7 @@ TEST(Measured, AnOutlierIsSaidToBeOneWhereverItIsUsed) {
   EXPECT_TRUE(has(said,
                   "Iteration 1 took 800 ns, and the median of the planned ones is 515 ns (+55 %): none that is closer "
                   "to it was measured."));
-  EXPECT_TRUE(has(text_of_cards(headline_section(inputs)), "computing alone took 790 ns in iteration 1" + unlike));
+  EXPECT_TRUE(has(text_of_cards(cards_section(inputs)), "computing alone took 790 ns in iteration 1" + unlike));
   for (const Json& row : totals_section(inputs)) {
     const std::string label = row.at("label");
     if (label != "Bound" && label != "Computing alone" && label != "Sum: this iteration") continue;

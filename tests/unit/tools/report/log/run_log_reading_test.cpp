@@ -166,7 +166,7 @@ TEST(RunLog, WithoutATraceWhatRepeatsIsNotCalledAnIteration) {
   EXPECT_TRUE(
       has(make_summary({nullptr, nullptr, &log}),
           ", no iteration planned (the run log does not say why); it was seen to repeat 12 calls in a row, 3 times"));
-  const std::string cards = headline_section({nullptr, nullptr, &log}).dump();
+  const std::string cards = cards_section({nullptr, nullptr, &log}).dump();
   EXPECT_TRUE(has(cards, "12 calls in a row, 3 times"));
   EXPECT_FALSE(has(cards, "er iteration"));
   const RunLog two = parse_run_log(
@@ -189,7 +189,7 @@ TEST(RunLog, RepetitionsThatAreNoIterationAreNotCountedAsSuch) {
     EXPECT_TRUE(
         has(summary, ", no iteration found to plan (no iteration found in 11572 calls: its work repeats, but ...)"));
     EXPECT_FALSE(has(summary, "704")) << "as of the run that wrote it: ";
-    const std::string cards = headline_section(inputs).dump();
+    const std::string cards = cards_section(inputs).dump();
     EXPECT_TRUE(has(cards, "12 calls in a row, 704 times"));
     EXPECT_TRUE(has(cards, "on demand; a part of what the program does, and no iteration"));
   }

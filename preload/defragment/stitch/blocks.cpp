@@ -1,7 +1,6 @@
-// What happens to blocks: Split, Stitch, StitchFree, Alloc, and taking apart.
-#include <algorithm>
+#include "preload/defragment/stitch/blocks.h"
 
-#include "preload/defragment/stitch/stitcher.h"
+#include <algorithm>
 
 namespace reprise::stitch {
 namespace {
@@ -11,12 +10,28 @@ constexpr uint64_t kIdleShare = 8;
 
 }  // namespace
 
-uint64_t Stitcher::address_of(Index view, uint32_t offset) const noexcept {
+bool StitchBlocks::open_blocks(Memory* memory, const Limits& limits) noexcept {
+  memory_ = memory;
+  limits_ = limits;
+  limits_.stitched_from = std::max(limits.stitched_from, 1u);
+  const uint32_t chunks = limits.chunks;
+  // A live StitchedBlock has two PrimitiveBlocks at least, so at most chunks / 2 are live; the rest of the table holds
+  // StitchedBlocks that can be dropped.
+  const uint32_t stitched_blocks = chunks / 2 + std::max(limits.stitched_blocks, 1u);
+  // PrimitiveBlocks share no chunk, so there are at most as many as chunks. A PrimitiveBlock belongs to one live
+  // StitchedBlock at most, so dropping those that are not live always makes room for links.
+  return chunks != 0 && chunks_.open(chunks) && views_.open(chunks + stitched_blocks) && primitives_.open(chunks) &&
+         stitched_.open(stitched_blocks) && links_.open(chunks * 4) && idle_primitives_.open(chunks, chunks) &&
+         idle_stitched_.open(stitched_blocks, chunks) && unused_stitched_.open(stitched_blocks, 1) &&
+         gathered_.open(chunks) && handles_.open(chunks);
+}
+
+uint64_t StitchBlocks::address_of(Index view, uint32_t offset) const noexcept {
   return views_[view].address + offset * limits_.chunk_bytes;
 }
 
 // `after` is the stitched block's link behind which the new one goes; kNone: at the front.
-void Stitcher::add_link(Index primitive, Index stitched, Index after) noexcept {
+void StitchBlocks::add_link(Index primitive, Index stitched, Index after) noexcept {
   const Index at = links_.take();
   Link& link = links_[at];
   link.primitive = primitive;
@@ -31,7 +46,7 @@ void Stitcher::add_link(Index primitive, Index stitched, Index after) noexcept {
 
 // The PrimitiveBlock keeps its first `size` chunks, the rest becomes a PrimitiveBlock of its own, which is returned,
 // idle. Both stay where they are mapped: no driver call. StitchedBlocks that had the PrimitiveBlock have both.
-Index Stitcher::split(Index at, uint32_t size) noexcept {
+Index StitchBlocks::split(Index at, uint32_t size) noexcept {
   const auto links_needed = [&] {
     uint32_t count = 2;  // and those of insert_whole()
     for (Index link = primitives_[at].links; link != kNone; link = links_[link].next_of_primitive) ++count;
@@ -63,7 +78,7 @@ Index Stitcher::split(Index at, uint32_t size) noexcept {
 
 // What was one PrimitiveBlock stays available at its old size: as a StitchedBlock over both halves, at the addresses
 // where they are mapped anyway.
-void Stitcher::insert_whole(Index first, Index second) noexcept {
+void StitchBlocks::insert_whole(Index first, Index second) noexcept {
   if (stitched_.available() == 0) stitch_free();
   const Index at = stitched_.take();
   if (at == kNone) return;
@@ -79,7 +94,7 @@ void Stitcher::insert_whole(Index first, Index second) noexcept {
 }
 
 // Maps the chunks of gathered_[0, primitive blocks) at one range.
-Result Stitcher::stitch(uint32_t primitives, uint32_t size, Index* made) noexcept {
+Result StitchBlocks::stitch(uint32_t primitives, uint32_t size, Index* made) noexcept {
   while ((stitched_.available() == 0 || links_.available() < primitives) && stitch_free()) {
   }
   if (stitched_.available() == 0 || links_.available() < primitives) return Result::out_of_memory;
@@ -107,7 +122,7 @@ Result Stitcher::stitch(uint32_t primitives, uint32_t size, Index* made) noexcep
 
 // Maps handles_[0, count). Mappings are limited, by Limits and by the driver: StitchedBlocks that are not handed out
 // are dropped until there is room.
-Result Stitcher::map(uint32_t count, Index* view) noexcept {
+Result StitchBlocks::map(uint32_t count, Index* view) noexcept {
   while (stats_.mapped_chunks + count > limits_.mapped_chunks && stitch_free()) {
   }
   const Index at = views_.take();
@@ -131,7 +146,7 @@ Result Stitcher::map(uint32_t count, Index* view) noexcept {
 
 // StitchFree: drops the StitchedBlock that was not used for longest. One that is not handed out may go even while a
 // PrimitiveBlock of it is busy: the program does not have its addresses.
-bool Stitcher::stitch_free() noexcept {
+bool StitchBlocks::stitch_free() noexcept {
   const Index oldest = unused_stitched_.last(0);
   if (oldest == kNone) return false;
   drop_stitched(oldest);
@@ -139,7 +154,7 @@ bool Stitcher::stitch_free() noexcept {
   return true;
 }
 
-void Stitcher::drop_stitched(Index at) noexcept {
+void StitchBlocks::drop_stitched(Index at) noexcept {
   StitchedBlock& stitched = stitched_[at];
   for (Index link = stitched.links; link != kNone;) {
     const Link gone = links_[link];
@@ -162,7 +177,7 @@ void Stitcher::drop_stitched(Index at) noexcept {
   stitched_.give(at);
 }
 
-void Stitcher::leave_view(Index at) noexcept {
+void StitchBlocks::leave_view(Index at) noexcept {
   View& view = views_[at];
   if (--view.users != 0) return;
   memory_->unreserve(view.address, view.chunks);
@@ -170,14 +185,14 @@ void Stitcher::leave_view(Index at) noexcept {
 }
 
 // Memory may have been freed while work still used it through these addresses: that work has to end first.
-void Stitcher::settle_first() noexcept {
-  if (last_pending_ <= settled_) return;
+void StitchBlocks::settle_first() noexcept {
+  if (!pending_.any()) return;
   memory_->settle();
-  settled(mark());
+  pending_.settled(pending_.mark());
 }
 
 // Takes apart one idle PrimitiveBlock of `size` chunks.
-void Stitcher::recycle(uint32_t size) noexcept {
+void StitchBlocks::recycle(uint32_t size) noexcept {
   dissolve(idle_primitives_.first(size));
   ++stats_.recycled_primitives;
 }
@@ -185,36 +200,34 @@ void Stitcher::recycle(uint32_t size) noexcept {
 // Alloc: a PrimitiveBlock of free chunks, existing or new. The idle PrimitiveBlocks that are left are below the
 // fragmentation limit: they can serve only as free chunks, and are taken apart when there are many of them or when the
 // device has no chunks left.
-Result Stitcher::grow(uint32_t size, uint32_t gathered, Index* made) noexcept {
+Result StitchBlocks::grow(uint32_t size, uint32_t gathered, Index* made) noexcept {
   Result result = Result::ok;
   const auto many_left = [&] {
     const uint64_t used = stats_.live_chunks + gathered;
-    return stats_.reserved_chunks - used - free_chunk_count_ > used / kIdleShare;
+    return stats_.reserved_chunks - used - chunks_.free_count() > used / kIdleShare;
   };
-  while (free_chunk_count_ < size && many_left()) recycle(idle_primitives_.largest());
-  while (free_chunk_count_ < size && chunks_.available() != 0) {
+  while (chunks_.free_count() < size && many_left()) recycle(idle_primitives_.largest());
+  while (chunks_.free_count() < size && chunks_.available() != 0) {
     uint64_t handle = 0;
     result = memory_->create(&handle);
     if (result != Result::ok) break;
     const Index chunk = chunks_.take();
     chunks_[chunk].handle = handle;
-    chunks_[chunk].next = free_chunks_;
-    free_chunks_ = chunk;
-    ++free_chunk_count_;
+    chunks_.add_free(chunk, chunk, 1);
     ++stats_.reserved_chunks;
   }
-  while (free_chunk_count_ < size) {
+  while (chunks_.free_count() < size) {
     const uint32_t largest = idle_primitives_.largest();
     if (largest == 0) break;
     recycle(largest);
   }
-  if (free_chunk_count_ < size) {
+  if (chunks_.free_count() < size) {
     destroy_free_chunks();
     return result != Result::ok ? result : Result::out_of_memory;
   }
-  Index last = free_chunks_;
+  Index last = chunks_.first_free();
   for (uint32_t i = 0; i < size; ++i) {
-    const Index chunk = i == 0 ? free_chunks_ : chunks_[last].next;
+    const Index chunk = i == 0 ? chunks_.first_free() : chunks_[last].next;
     handles_[i] = chunks_[chunk].handle;
     last = chunk;
   }
@@ -228,17 +241,15 @@ Result Stitcher::grow(uint32_t size, uint32_t gathered, Index* made) noexcept {
   PrimitiveBlock& primitive = primitives_[at];
   primitive.view = view;
   primitive.size = size;
-  primitive.first_chunk = free_chunks_;
-  free_chunks_ = chunks_[last].next;
-  chunks_[last].next = kNone;
-  free_chunk_count_ -= size;
+  primitive.first_chunk = chunks_.first_free();
+  chunks_.take_free(last, size);
   stats_.peak_reserved_chunks = std::max(stats_.peak_reserved_chunks, stats_.reserved_chunks);
   *made = at;
   return Result::ok;
 }
 
 // An idle PrimitiveBlock becomes free chunks: no mapping of them may be left.
-void Stitcher::dissolve(Index at) noexcept {
+void StitchBlocks::dissolve(Index at) noexcept {
   PrimitiveBlock& primitive = primitives_[at];
   idle_primitives_.erase(at, primitive.size);
   while (primitive.links != kNone) {
@@ -251,30 +262,37 @@ void Stitcher::dissolve(Index at) noexcept {
   leave_view(primitive.view);
   Index last = primitive.first_chunk;
   while (chunks_[last].next != kNone) last = chunks_[last].next;
-  chunks_[last].next = free_chunks_;
-  free_chunks_ = primitive.first_chunk;
-  free_chunk_count_ += primitive.size;
+  chunks_.add_free(primitive.first_chunk, last, primitive.size);
   primitives_.give(at);
 }
 
-void Stitcher::destroy_free_chunks() noexcept {
-  while (free_chunks_ != kNone) {
-    const Index chunk = free_chunks_;
-    free_chunks_ = chunks_[chunk].next;
+void StitchBlocks::destroy_free_chunks() noexcept {
+  while (chunks_.free_count() != 0) {
+    const Index chunk = chunks_.first_free();
+    chunks_.take_free(chunk, 1);
     memory_->destroy(chunks_[chunk].handle);
     chunks_.give(chunk);
-    --free_chunk_count_;
     --stats_.reserved_chunks;
   }
 }
 
-uint64_t Stitcher::trim() noexcept {
+uint64_t StitchBlocks::give_back_idle() noexcept {
   const uint64_t before = stats_.reserved_chunks;
   for (uint32_t size = idle_primitives_.largest(); size != 0; size = idle_primitives_.largest()) {
     dissolve(idle_primitives_.first(size));
   }
   destroy_free_chunks();
-  return (before - stats_.reserved_chunks) * limits_.chunk_bytes;
+  return before - stats_.reserved_chunks;
+}
+
+void StitchBlocks::set_busy(Index at, bool busy) noexcept {
+  PrimitiveBlock& primitive = primitives_[at];
+  primitive.busy = busy;
+  for (Index link = primitive.links; link != kNone; link = links_[link].next_of_primitive) {
+    const Index stitched = links_[link].stitched;
+    if (busy && stitched_[stitched].busy_primitives++ == 0) idle_stitched_.erase(stitched, stitched_[stitched].size);
+    if (!busy && --stitched_[stitched].busy_primitives == 0) idle_stitched_.insert(stitched, stitched_[stitched].size);
+  }
 }
 
 }  // namespace reprise::stitch

@@ -129,7 +129,7 @@ class TimelinePainter {
   }
 }
 
-function timelineSection() {
+sections.timelines = () => {
   if (data.timelines.length === 0) return;
   const node = section("timeline", "Timeline",
     "Drag to move, Ctrl + wheel or pinch to zoom, double click to zoom in, arrow keys, + and - when focused.");
@@ -163,7 +163,7 @@ function timelineSection() {
   chart.buttons.prepend(...choices);
   node.append(holder, facts, waits);
   select(data.timelines[0], choices[0]);
-}
+};
 
 function waitsTable(timeline, chart) {
   const rows = timeline.waits.map((wait) => [
@@ -178,7 +178,7 @@ function waitsTable(timeline, chart) {
   return el("details", { open: innerWidth < 600 ? null : "" }, el("summary", {}, `The ${timeline.waits.length} longest waits of computing`), table);
 }
 
-function waitsSection() {
+sections.waits = () => {
   const waits = data.waits;
   if (!waits || waits.total_ns === 0) return;
   const node = section("waits", "What computing waited for", `${waits.timeline}: the compute engine stood still for ${duration(waits.total_ns)} of ` +
@@ -190,4 +190,4 @@ function waitsSection() {
   for (const one of [table("By transfer", waits.by_transfer), table("By tensor", waits.by_tensor), table("By decision", waits.by_decision)]) {
     if (one) node.append(one);
   }
-}
+};

@@ -62,7 +62,7 @@ function gaps(row) {
   return longest;
 }
 
-function tensorSection() {
+sections.tensors = () => {
   if (!data.tensors || data.tensors.rows.length === 0) return;
   const shown = data.tensors.rows.length;
   const node = section("tensors", "Tensors", `The ${shown} of ${data.tensors.total} tensors that hold the most memory for ` +
@@ -85,4 +85,4 @@ function tensorSection() {
     { text: String(row.moves.filter((move) => move[0]).length), value: row.moves.length }, ownFrame(row.site.split("\n"))]);
   node.append(holder, el("details", {}, el("summary", {}, "As a table"), sortableTable([["Tensor", 1], ["Size", 1], ["Kind"],
     ["Uses", 1], ["Longest gap", 1], ["Offloads", 1], ["Allocated in"]], rows, 60)));
-}
+};

@@ -8,7 +8,7 @@ function icicleRoot(node) {
   return at;
 }
 
-function peakSection() {
+sections.peak = () => {
   if (!data.peak) return;
   const node = section("peak", "Who is alive at the peak", `${bytes(data.peak.bytes)} in ${data.peak.count} allocations, by the call stack that ` +
     "made them: a frame is as wide as what it holds. Click, or press Enter, to look into one.");
@@ -41,10 +41,10 @@ function peakSection() {
     draw(top, 0, 100, 0, []);
   };
   show(root);
-}
+};
 
 // All tensors of the plan, to search: by size, by number, by any frame of the stack that allocated them.
-function tensorTableSection() {
+sections.tensor_table = () => {
   const table = data.tensor_table;
   if (!table || table.rows.length === 0) return;
   const others = table.others > 0 ? ` ${table.others} more (${bytes(table.other_bytes)}) cost less than each of these and are in the exports.` : "";
@@ -64,4 +64,4 @@ function tensorTableSection() {
   const columns = [["Tensor", 1], ["Size", 1], ["Kind"], ["Uses", 1], ["Copies", 1], ["Moved, as planned", 1], ["Waited for", 1], ["Allocated in"]];
   searchableTable(node, columns, table.rows.map((row) => () => cells(row)),
     (index) => { const row = table.rows[index]; return `#${row[0]} ${bytes(row[1])} ${row[2] ? "kept" : "transient"} ${stack(row)}`.toLowerCase(); }, 25);
-}
+};

@@ -17,7 +17,7 @@ function modeTable(node, modes) {
     right(duration(least)), right(duration(most))))))));
 }
 
-function iterationSection() {
+sections.iterations = () => {
   const list = data.iterations;
   if (list.length === 0) return;
   const all = list.reduce((sum, row) => sum + row[2], 0);
@@ -53,4 +53,4 @@ function iterationSection() {
     known(row[8], bytes), known(row[9], bytes), known(row[10], String)]);
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Iteration", 1], ["Mode"], ["Time", 1], ["Longest", 1],
     ["Waited", 1], ["Out", 1], ["Back", 1], ["Mapping calls", 1]], rows, 100)));
-}
+};

@@ -1,17 +1,17 @@
 // The answers at the top: how it went, what to change, what other budgets would cost, where the time went.
-function verdictSection() {
+sections.verdict = () => {
   const verdict = data.verdict;
   document.getElementById("verdict").append(el("p", { class: "verdict " + verdict.tone }, verdict.text));
-}
+};
 
-function adviceSection() {
+sections.advice = () => {
   if (data.advice.length === 0) return;
   const node = section("advice", "What to change", "What would help most comes first.");
   node.append(el("ol", { class: "advice" }, data.advice.map((one) => el("li", {}, el("strong", {}, one.title), el("p", {}, one.detail),
     one.command ? el("code", {}, one.command) : null))));
-}
+};
 
-function budgetSection() {
+sections.budget_curve = () => {
   const curve = data.budget_curve;
   if (!curve) return;
   const alone = curve.covers ? `Of this one iteration, which covers ${curve.covers}: what else the program does may need more. ` : "";
@@ -40,9 +40,9 @@ function budgetSection() {
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the peak", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
     curve.points.map(([budget, time, bytesMoved, percent]) => [{ text: bytes(budget), value: budget }, { text: percent, value: budget },
       { text: duration(time), value: time }, { text: decimal(time, curve.compute_ns, 2) + " x", value: time }, { text: bytes(bytesMoved), value: bytesMoved }]), 30)));
-}
+};
 
-function timeWentSection() {
+sections.time_went = () => {
   if (data.time_went.length === 0) return;
   const node = section("time-went", "Where the time went", "");
   for (const bar of data.time_went) {
@@ -53,13 +53,19 @@ function timeWentSection() {
         parts.map((part) => el("span", { style: `width:${(100 * part.ns) / sum}%;background:var(--${part.style})`, title: `${part.what}: ${duration(part.ns)}` }))),
       legend(parts.map((part) => [`${part.what}: ${duration(part.ns)} (${percent(part.ns, sum, 1)} %)`, part.style])));
   }
-}
+};
 
-function aboutSection() {
+sections.sentences = () => {
+  if (data.sentences.length === 0) return;
+  section("story", "What happened", "").append(el("ul", { class: "story" },
+    data.sentences.map((one) => el("li", { class: one.tone }, one.text))));
+};
+
+sections.about = () => {
   const about = data.about, node = document.getElementById("about");
   const facts = [["Reprise", about.version], ["Report of", about.date], ["Device", about.device], ["Driver", about.driver]].filter(([, value]) => value);
   for (const [name, value] of facts) node.append(el("dt", {}, name), el("dd", {}, value));
   for (const file of about.files) node.append(el("dt", {}, file.kind), el("dd", {}, `${file.name}, ${bytes(file.bytes)}, hash ${file.hash}`));
   node.append(el("dt", {}, "Something wrong?"), el("dd", {}, "Please report it to whoever you have Reprise from, with this page, the output of ", el("code", {}, "reprise doctor --json"),
     " and, if you may share it, the trace."));
-}
+};
