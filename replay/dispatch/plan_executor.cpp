@@ -209,8 +209,10 @@ PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
   const uint32_t call = entry.call;
   const uint64_t iteration = entry.iteration;
   switch (entry.kind) {
-    case EntryKind::op:
     case EntryKind::left_out:
+      stopwatch_.part_left_out();
+      [[fallthrough]];
+    case EntryKind::op:
     case EntryKind::allocate:
     case EntryKind::free:
       if (call == kUnplanned) return Taken::diverge;

@@ -30,9 +30,9 @@ class Matcher {
   bool op(const Command& command, Match* match) noexcept;
   bool allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept;
   bool free(const FreeCall& call, Match* match) noexcept;
-  // The call is not the expected one. Is it one further on in the iteration, or the first one of the next, and may the
-  // program leave out what is before it? Then `same()`, which compares the call, has returned true, and *calls has what
-  // is left out.
+  // The call is not the expected one. Is it one further on in the iteration, and may the program leave out what is
+  // before it? Then `same()`, which compares the call, has returned true, and *calls has what is left out. What lacks
+  // its end is no iteration: so loops end.
   template <typename Same>
   bool leave_out(Same same, std::vector<Match>* calls) noexcept;
 
@@ -82,8 +82,8 @@ bool Matcher::leave_out(Same same, std::vector<Match>* calls) noexcept {
   const CallCursor before = cursor_;
   LeftOutPart part(plan_index_);
   while (cursor_.leave_out(&part, calls)) {
-    if (part.is_whole() && same()) return true;
     if (cursor_.next() == 0) break;
+    if (part.is_whole() && same()) return true;
   }
   cursor_ = before;
   calls->clear();

@@ -18,6 +18,8 @@ class Stopwatch {
   // The iteration's last call was taken in: if the plan ends now, it was a whole one. Transfers of the next one may
   // begin before its first call.
   void last_call() noexcept;
+  // A part of the iteration is left out: it is none to measure.
+  void part_left_out() noexcept { sample_.end(iteration_, false); }
   // The plan has ended. Where that was in the middle of an iteration, what was measured since begin() is dropped.
   void end() noexcept;
 

@@ -10,11 +10,11 @@ namespace {
 class FirstMinutes : public InScratch {
  protected:
   json page() const { return data_of_page(file("a.html")); }
-  Outcome run_within(const std::string& budget, int steps, Words more = {}) {
+  Outcome run_within(const std::string& budget, int steps, Words more = {}, const Words& program = {}) {
     Words arguments = joined({"run", "--device", "sim", "--budget", budget, "-o", file("a.html"), "--run-log",
                               file("r.run"), "--trace", file("r.trace")},
                              more);
-    return reprise(arguments, small_trainer(steps));
+    return reprise(arguments, program.empty() ? small_trainer(steps) : program);
   }
   json end_of_run() const { return end_of("r.run"); }
   json as_json(const std::string& file_name) const {
@@ -218,9 +218,10 @@ TEST_F(FirstMinutes, TheNextStepWorksAsItIsTyped) {
 // Leaves the loop in the middle of the first iteration that the plan rules.
 TEST_F(FirstMinutes, ARunThatEndsInItsFirstPlannedIterationSaysSo) {
   std::string verdict;
-  for (int steps = 4; steps < 9 && verdict.empty(); ++steps) {
+  for (int steps = 6; steps < 24 && verdict.empty(); ++steps) {
     setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
-    const Outcome outcome = run_within("60%", steps);
+    const Words program = {built("bin/phases_program"), built("bin/hash_kernels.cubin"), "odd", std::to_string(steps)};
+    const Outcome outcome = run_within("60%", steps, {}, program);
     unsetenv("REPRISE_WAIT_FOR_PLAN");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     const auto log = read_run_log(file("r.run"));

@@ -67,15 +67,15 @@ TEST_F(Replays, SeveralIterationsAreMeasuredAndTheMostOrdinaryOneIsShown) {
   for (const auto& one : measured) EXPECT_LE(shown, std::abs(wall_of(one.at("iteration")) - median) + 1) << one;
 }
 
-// The third planned iteration is the first that is looked at closely, and here the last, which the end of the loop cuts
-// short.
+// The third planned iteration is the first that is looked at closely, and here the last, of which the end of the loop
+// leaves out a call.
 TEST_F(Replays, OnlyWholeIterationsAreMeasured) {
   const Outcome kept = replay(small_trainer(3), {"--run-log", file("a.run")});
-  ASSERT_TRUE(has(kept.err, "2 of 3 iterations planned"));
+  ASSERT_TRUE(has(kept.err, "3 of 3 iterations planned"));
   const auto log = read_run_log(file("a.run"));
-  ASSERT_EQ(lines_of(log, "divergence").size(), 1u);
+  ASSERT_EQ(lines_of(log, "left_out").size(), 1u);
   EXPECT_EQ(lines_of(log, "activity").size() + lines_of(log, "overlap").size(), 0u)
-      << "of iteration " << lines_of(log, "divergence").front();
+      << "of iteration " << lines_of(log, "left_out").front();
   EXPECT_FALSE(has(kept.err, " (iteration "));
   replay(small_trainer(6), {"--run-log", file("a.run")});
   EXPECT_GE(lines_of(read_run_log(file("a.run")), "overlap").size(), 1u) << "a whole one is measured";
