@@ -98,7 +98,7 @@ class Placer {
     spans[1] = {stay.begin, calls};
     return stay.wraps ? 2 : 1;
   }
-  // Of all stays of each tensor: attempts need them again and again.
+  // Lists the spans of each tensor's stays once, because every attempt reads them.
   void list_spans() {
     first_span_.reserve(stays_of_.size() + 1);
     spans_.reserve(schedule_.stays.size() * 2);

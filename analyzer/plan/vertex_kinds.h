@@ -1,6 +1,6 @@
 // One row for each kind of vertex: its name and what it does. Callers ask what a vertex does, not which kind it is. So
 // a new kind needs a row here, and code only where its meaning is decided: where it is made (memgraph/build.cpp), timed
-// (simulate/timing.cpp), proved (verify/chunks.cpp) and run (replay/dispatch/transfers.cpp). HACKING has the list.
+// (simulate/timing.cpp), proved (verify/chunks.cpp) and run (replay/dispatch/transfers.cpp).
 #pragma once
 #include <cstddef>
 #include <iterator>
@@ -43,7 +43,7 @@ constexpr bool frees(VertexKind kind) { return find_traits(kind) != nullptr && f
 constexpr bool copies_in(VertexKind kind) { return find_traits(kind) != nullptr && find_traits(kind)->in; }
 constexpr bool copies_out(VertexKind kind) { return find_traits(kind) != nullptr && find_traits(kind)->out; }
 constexpr bool copies(VertexKind kind) { return copies_in(kind) || copies_out(kind); }
-// Of the recorded program, with the index of its call.
+// The program makes the call itself; Vertex::call has its index.
 constexpr bool is_call(VertexKind kind) { return runs_op(kind) || frees(kind); }
 
 }  // namespace reprise::plan

@@ -56,8 +56,8 @@ class MemoryHandler {
     return false;
   }
 
-  // The same for what takes memory that nobody can tell the size of: code, limits, graphs. `refusal` counts those of
-  // this call, from 0 on: more is given back each time. false: there is no more to give.
+  // The same for a call that needs memory of an unknown size: code, limits, graphs. `refusal` counts how often the
+  // driver has refused this call, from 0 on; each time more is given back. false: there is no more to give.
   virtual bool make_more_headroom(int refusal) noexcept {
     (void)refusal;
     return false;

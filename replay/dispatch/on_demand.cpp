@@ -48,7 +48,7 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
       perform_read_back(entry);
       break;
     case EntryKind::left_out:
-      break;  // the plan was left, and it is in nobody's way
+      break;  // the plan has ended, and nothing runs for this entry
     case EntryKind::activate:
       break;  // the dispatcher performs these itself
   }

@@ -72,7 +72,7 @@ class StitchedChunks : public Table<StitchedChunk> {
  public:
   Index first_free() const noexcept { return free_; }
   uint32_t free_count() const noexcept { return count_; }
-  // `first` to `last` are linked, `count` of them.
+  // Adds a list of `count` chunks that are linked from `first` to `last`.
   void add_free(Index first, Index last, uint32_t count) noexcept {
     (*this)[last].next = free_;
     free_ = first;

@@ -103,7 +103,7 @@ bool LaneProgress::complete(LaneUse use) noexcept {
   if (lane.completed >= use.position) return true;
   CUresult error = CUDA_SUCCESS;
   if (marker_for(use.lane, use.position, &error) == nullptr && error != CUDA_SUCCESS) {
-    // Whoever asks again would wait for good: a failed device takes no marker any more.
+    // A failed device takes no marker any more, so a caller that asks again would wait forever.
     if (is_sticky(error)) note_fault(error);
     return false;
   }
