@@ -47,10 +47,9 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
     case EntryKind::read_back:
       perform_read_back(entry);
       break;
-    case EntryKind::left_out:
-      break;  // the plan has ended, and nothing runs for this entry
-    case EntryKind::activate:
-      break;  // the dispatcher performs these itself
+    case EntryKind::left_out:  // the plan has ended, and nothing runs for this entry
+    case EntryKind::activate:  // the dispatcher performs these itself
+      break;
   }
   look_ahead.performed(entry);
   shared_.command_log.done(&entry);
