@@ -39,7 +39,7 @@ void ProgramCalls::serve() noexcept {
     } else {
       finish(*next);
     }
-    executor_.shared_.command_log.done(next->entry);
+    end(*next);
     calls_.erase(next);
   }
 }
@@ -71,6 +71,11 @@ void ProgramCalls::finish(ProgramCall& call) noexcept {
                              executor_.record_use(entry, call.lane, call.set, call.everything));
 }
 
+void ProgramCalls::end(ProgramCall& call) noexcept {
+  executor_.look_ahead.made(*call.entry);
+  executor_.shared_.command_log.done(call.entry);
+}
+
 bool ProgramCalls::any_granted() const noexcept {
   return std::any_of(calls_.begin(), calls_.end(), [](const ProgramCall& call) { return call.granted; });
 }
@@ -83,7 +88,7 @@ void ProgramCalls::finish_granted() noexcept {
     }
     call->entry->program_issued.wait(0, std::memory_order_acquire);
     finish(*call);
-    executor_.shared_.command_log.done(call->entry);
+    end(*call);
     call = calls_.erase(call);
   }
 }

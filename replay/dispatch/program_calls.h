@@ -37,6 +37,7 @@ class ProgramCalls {
   };
   void grant(ProgramCall& call) noexcept;
   void finish(ProgramCall& call) noexcept;
+  void end(ProgramCall& call) noexcept;
 
   OnDemandExecutor& executor_;
   std::list<ProgramCall> calls_;

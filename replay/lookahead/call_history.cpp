@@ -55,6 +55,7 @@ void CallHistory::follow(uint64_t signature) noexcept {
   const bool as_before = match_ + 1 < tail_ && called(match_ + 1).signature == signature;
   ++(as_before ? foreseen_ : unforeseen_);
   match_ = as_before ? match_ + 1 : kNever;
+  ++matched_;
 }
 
 void CallHistory::learn_suffixes() noexcept {
@@ -67,7 +68,7 @@ void CallHistory::learn_suffixes() noexcept {
     const uint64_t hash = hashes_[tail_ % kMostOps] - before * power(length);
     Suffix& slot = suffixes_[i * kSlots + mixed(hash) % kSlots];
     const bool known = slot.last != kNever && slot.hash == hash && slot.last >= oldest;
-    if (match_ == kNever && known) match_ = slot.last;
+    if (match_ == kNever && known) match_ = slot.last, matched_ = length;
     slot = {hash, tail_};
   }
 }
@@ -87,7 +88,7 @@ void CallHistory::link(const HistoryOp& before, const HistoryOp& now) {
 void CallHistory::add_free(Mover mover) {
   const auto found = lives_.find(mover);
   if (found == lives_.end() || tail_ == 0) return;
-  found->second.freed = true;
+  found->second.freed_behind = tail_ - 1;
   ops_[(tail_ - 1) % kMostOps].freed.push_back(mover);
 }
 
@@ -101,7 +102,8 @@ void CallHistory::forget_oldest() noexcept {
   if (match_ != kNever && match_ <= oldest) match_ = kNever;
   for (const Mover mover : ops_[oldest % kMostOps].movers) {
     const auto found = lives_.find(mover);
-    if (found != lives_.end() && found->second.freed && found->second.uses.back() <= oldest) lives_.erase(found);
+    if (found != lives_.end() && found->second.freed_behind != kNever && found->second.uses.back() <= oldest)
+      lives_.erase(found);
   }
 }
 
@@ -122,6 +124,16 @@ HistoryOp CallHistory::predicted(OpIndex index) const {
   return op;
 }
 
+HistoryOp CallHistory::last() const {
+  HistoryOp op = called(tail_ - 1);
+  if (match_ == kNever) return op;
+  for (const Mover before : called(match_).freed) {
+    const Mover mover = heir_of(before);
+    if (!freed_before(mover, tail_)) op.freed.push_back(mover);
+  }
+  return op;
+}
+
 OpIndex CallHistory::next_use(Mover mover, OpIndex after, bool later) const noexcept {
   const Life* one = life(mover);
   if (one == nullptr) return kNever;
@@ -129,16 +141,30 @@ OpIndex CallHistory::next_use(Mover mover, OpIndex after, bool later) const noex
   if (next != one->uses.end()) return *next;
   if (match_ == kNever) return kNever;
   // What comes later was there last time itself.
-  later = later || one->freed;
+  const bool freed = one->freed_behind != kNever;
+  const bool lives = !freed && later;
+  later = later || freed;
   const bool lives_on = one->ancestor == Mover::none && !later;
   if (one->ancestor != Mover::none && !later) one = life(one->ancestor);
   if (one == nullptr) return kNever;
   const OpIndex from = after >= tail_ ? after - tail_ + match_ + 1 : match_;
   const auto last_time = std::upper_bound(one->uses.begin(), one->uses.end(), from);
-  if (last_time != one->uses.end()) return tail_ + (*last_time - match_ - 1);
+  const uint64_t period = tail_ - match_ - 1;
+  if (last_time != one->uses.end()) return *last_time + period;
+  if (lives) {  // what is still to come of its life comes again, too
+    const OpIndex use = next_use(mover, std::max(from, tail_ - 1), false);
+    return use == kNever ? kNever : use + period;
+  }
   // Behind what is predicted, it all comes again.
   const auto first = lives_on ? std::upper_bound(one->uses.begin(), one->uses.end(), match_) : one->uses.end();
   return first == one->uses.end() ? kNever : end() + (*first - match_ - 1);
+}
+
+OpIndex CallHistory::last_use(Mover mover, OpIndex before) const noexcept {
+  const Life* const one = life(mover);
+  if (one == nullptr) return 0;
+  const auto next = std::lower_bound(one->uses.begin(), one->uses.end(), before);
+  return next == one->uses.begin() ? 0 : *std::prev(next);
 }
 
 }  // namespace reprise::replay

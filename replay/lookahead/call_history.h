@@ -6,6 +6,7 @@
 //     index   0 ....... match | match + 1 ....... tail - 1 | tail ............... end - 1
 //                       ops that were called               | predicted: as match + 1 and on
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -43,13 +44,26 @@ class CallHistory {
 
   OpIndex tail() const noexcept { return tail_; }
   OpIndex end() const noexcept { return match_ == kNever ? tail_ : tail_ + (tail_ - 1 - match_); }
+  // What is predicted is trusted up to here: as far as it has come true, several times. Frees behind the last op may
+  // still be called, so what follows it next time is not known yet.
+  OpIndex horizon() const noexcept { return match_ == kNever ? tail_ : std::min(end() - 1, tail_ + kTrust * matched_); }
   // An op that was called, and one that is predicted, before end(). Movers of predicted ops are those that live now, or
   // stand for tensors that are still to be allocated.
   const HistoryOp& called(OpIndex index) const noexcept { return ops_[index % kMostOps]; }
   HistoryOp predicted(OpIndex index) const;
+  // The last one that was called, with the frees that are likely to be called behind it.
+  HistoryOp last() const;
   // Will be touched next after op `after`; kNever: nothing is known of that. `later`: the tensor that is still to be
   // allocated, for which it stands.
   OpIndex next_use(Mover mover, OpIndex after, bool later = false) const noexcept;
+
+  // The program has freed it before op `index`.
+  bool freed_before(Mover mover, OpIndex index) const noexcept {
+    const Life* const one = life(mover);
+    return one != nullptr && one->freed_behind != kNever && one->freed_behind < index;
+  }
+  // Was touched last before op `before`; 0: not known.
+  OpIndex last_use(Mover mover, OpIndex before) const noexcept;
 
   // How many calls were foreseen: predicted, and called as predicted.
   uint64_t foreseen() const noexcept { return foreseen_; }
@@ -57,6 +71,7 @@ class CallHistory {
 
  private:
   static constexpr uint64_t kSuffixes[] = {64, 16, 4};
+  static constexpr uint64_t kTrust = 4;
   static constexpr uint64_t kSlots = uint64_t{1} << 15;
 
   struct Life {
@@ -64,7 +79,7 @@ class CallHistory {
     Mover heir = Mover::none;      // the one that has its place now
     Mover ancestor = Mover::none;  // that had this one's place last time
     uint64_t chunks = 0;
-    bool freed = false;
+    OpIndex freed_behind = kNever;  // this op
   };
   struct Suffix {
     uint64_t hash = 0;
@@ -85,6 +100,7 @@ class CallHistory {
   OpIndex tail_ = 0;
   OpIndex since_ = 0;  // the first op that suffixes may reach back to
   OpIndex match_ = kNever;
+  uint64_t matched_ = 0;  // ops up to match_ that were as those up to the last one
   uint64_t foreseen_ = 0;
   uint64_t unforeseen_ = 0;
 };

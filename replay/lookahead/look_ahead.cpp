@@ -126,7 +126,7 @@ void LookAhead::read_op(const LogEntry& entry) {
 void LookAhead::add_op(uint64_t signature, bool everything, const std::vector<Mover>& movers) {
   const OpIndex index = history_.tail();
   history_.add(signature, everything, movers);
-  if (!window_.confirm(index, history_.called(index))) replan_ = true;
+  if (!window_.confirm(history_, index)) replan_ = true;
 }
 
 // As of the entry that is read.
@@ -158,6 +158,7 @@ ResidentTensor* LookAhead::tensor_of(Mover mover) noexcept {
 void LookAhead::performed(const LogEntry& entry) noexcept {
   if (stopped_) return;
   note(entry);
+  if (is_op(entry) && entry.program_issues) held_.emplace_back(entry.position, history_.called(next_).movers);
   if (is_op(entry)) ++next_;
   memory_.chunks.end_claims(entry.position + 1);
   if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand) replan_ = true;
@@ -166,6 +167,10 @@ void LookAhead::performed(const LogEntry& entry) noexcept {
     if (ahead != ahead_.end() && ahead->second.position == entry.position) ahead_.erase(ahead);
     if (entry.kind == EntryKind::free) where_.erase(mover_of_allocation(entry.allocation));
   }
+}
+
+void LookAhead::made(const LogEntry& entry) noexcept {
+  std::erase_if(held_, [&](const auto& held) { return held.first == entry.position; });
 }
 
 void LookAhead::note(const LogEntry& entry) {
@@ -178,9 +183,8 @@ void LookAhead::note(const LogEntry& entry) {
 
 void LookAhead::plan_moves() {
   const uint64_t limit = memory_.chunks.limit();
-  if (limit > limit_) window_.add_room(limit - limit_);
-  if (replan_ || window_.cursor() < next_ || limit < limit_) {
-    window_.restart(next_, memory_.chunks.available());
+  if (replan_ || window_.cursor() < next_ || !window_.set_limit(limit)) {
+    window_.restart(next_, memory_.chunks.available(), limit);
     memory_.for_each_mover([&](ResidentTensor& tensor) {
       where_[mover_of(tensor)] = tensor.base;  // no call may have named it since begin()
       if (!tensor.is_resident() && tensor.state() != Residency::State::arriving) return;
@@ -188,7 +192,6 @@ void LookAhead::plan_moves() {
     });
     replan_ = false;
   }
-  limit_ = limit;
   window_.extend(history_, next_);
 }
 
@@ -224,7 +227,10 @@ bool LookAhead::let_leave(const Move& move, bool may_leave) noexcept {
   if (next_ < move.at || next_ == 0) return false;  // until then it may come, or be allocated
   ResidentTensor* const tensor = tensor_of(move);
   if (tensor == nullptr || !tensor->is_resident()) return true;
-  if (!may_leave) return false;
+  const auto needs = [&](const auto& held) {
+    return std::find(held.second.begin(), held.second.end(), move.mover) != held.second.end();
+  };
+  if (!may_leave || std::any_of(held_.begin(), held_.end(), needs)) return false;
   if (history_.next_use(move.mover, next_ - 1) == next_) return true;
   if (!memory_.safety->may_leave(*tensor)) {
     waiting_ = true;

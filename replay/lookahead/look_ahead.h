@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "replay/issue/shared.h"
@@ -31,8 +32,9 @@ class LookAhead {
   void wait_for(const std::vector<ResidentTensor*>& set) noexcept;
   // Is all of it resident?
   bool is_there(const std::vector<ResidentTensor*>& set) const noexcept;
-  // The entry was performed, or is in the hands of its program thread.
+  // The entry was performed, or is in the hands of its program thread; later: that has made its call.
   void performed(const LogEntry& entry) noexcept;
+  void made(const LogEntry& entry) noexcept;
   // Calls are performed by a plan, or tensors moved by others: nothing is on its way any more, and what is planned is
   // forgotten.
   void stop() noexcept;
@@ -88,7 +90,8 @@ class LookAhead {
   bool stopped_ = true;
   bool replan_ = true;
   bool waiting_ = false;
-  uint64_t limit_ = 0;  // of chunks, when the window was planned
+  // Calls in the hands of their program threads, by position: what they need stays.
+  std::vector<std::pair<uint64_t, std::vector<Mover>>> held_;
 };
 
 }  // namespace reprise::replay

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,52 +30,57 @@ class WindowPlan {
   static constexpr uint64_t kMostOps = 2048;   // that it looks ahead
   static constexpr uint64_t kMostMoves = 256;  // that are planned and not begun
 
-  // Begins anew at op `next`, with so much room, and nothing there.
-  void restart(OpIndex next, uint64_t free_chunks) noexcept;
+  // Begins anew at op `next`, with so much room of `limit` chunks, and nothing there.
+  void restart(OpIndex next, uint64_t free_chunks, uint64_t limit) noexcept;
   // ... but for this one.
   void is_there(const CallHistory& history, Mover mover, uint64_t chunks);
   // Plans further ops, until there is no room before one. `next`: the op that is performed next.
   void extend(const CallHistory& history, OpIndex next);
-  // The limit of chunks has risen.
-  void add_room(uint64_t chunks) noexcept {
-    free_ += chunks;
-    stalled_ = false;
-  }
+  // False: there are fewer chunks than when it was planned.
+  bool set_limit(uint64_t chunks) noexcept;
   // An op that was predicted has been called: is it what was planned for? Tensors that were still to be allocated get
   // their names.
-  bool confirm(OpIndex index, const HistoryOp& called);
+  bool confirm(const CallHistory& history, OpIndex index);
   // The program has freed it behind its last call.
-  void freed(const CallHistory& history, Mover mover) {
-    if (cursor_ <= history.tail()) end_life(mover);
-  }
+  void freed(const CallHistory& history, Mover mover);
 
   OpIndex cursor() const noexcept { return cursor_; }
   std::deque<Move>& moves() noexcept { return moves_; }
   const std::deque<Move>& moves() const noexcept { return moves_; }
 
  private:
+  // Larger leaves first: what is needed later, or where that is not known what was used longer ago.
+  struct Need {
+    OpIndex next_use = 0;
+    uint64_t idle = 0;
+    bool operator<(const Need& other) const noexcept {
+      return std::tie(next_use, idle) < std::tie(other.next_use, other.idle);
+    }
+  };
   struct WindowPlace {
     uint64_t chunks = 0;
-    OpIndex next_use = 0;
+    Need need;
     OpIndex free_from = 0;  // when all ops below this one are done, it may leave
   };
-  using Furthest = std::set<std::pair<OpIndex, Mover>>;
+  using Furthest = std::set<std::pair<Need, Mover>>;
 
   bool plan(const CallHistory& history, const HistoryOp& op);
-  bool make_room(uint64_t chunks, const std::vector<Mover>& needed);
+  bool make_room(const CallHistory& history, uint64_t chunks, const std::vector<Mover>& needed);
+  static Need need_of(const CallHistory& history, Mover mover, OpIndex before, bool later);
   void used(const CallHistory& history, Mover mover);
   void look_again(const CallHistory& history);
   void gone(Mover mover);
   void end_life(Mover mover);
-  uint32_t lives_later(Mover mover) const noexcept;
-  void rename(Mover before, Mover now);
+  uint32_t lives_later(const CallHistory& history, Mover mover) const noexcept;
+  void rename(const CallHistory& history, Mover before, Mover now);
 
+  OpIndex begun_ = 0;  // the op of restart()
   OpIndex cursor_ = 0;
-  uint64_t free_ = 0;
+  uint64_t free_ = 0, limit_ = 0;                  // chunks
   bool stalled_ = false;                           // there is no room before op `cursor_`
   std::unordered_map<Mover, WindowPlace> places_;  // what is there before op `cursor_`
   Furthest furthest_;                              // the same by next use
-  std::unordered_map<Mover, uint32_t> frees_;      // before op `cursor_`
+  std::unordered_map<Mover, uint32_t> frees_;      // from op `begun_` on, before op `cursor_`
   std::deque<Move> moves_;
   std::deque<HistoryOp> foreseen_;          // ops that were planned before they were called
   std::unordered_map<Mover, Mover> names_;  // of those that were still to be allocated, by what stood for them
