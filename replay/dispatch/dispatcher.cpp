@@ -14,6 +14,7 @@
 #include "preload/driver/own_memory.h"
 #include "preload/footprint/chunk_size.h"
 #include "preload/measure/own_link.h"
+#include "replay/base/poll_pace.h"
 #include "replay/base/threads.h"
 #include "replay/memory/safety/choose.h"
 
@@ -21,7 +22,6 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kStagingBytes = 8u << 20;
-constexpr uint64_t kPollInterval = 20'000;    // ns between looks at the device while something waits for it
 constexpr unsigned long kTimerSlack = 1'000;  // ns
 constexpr uint64_t kLookAtManagedNs = 10'000'000;
 
@@ -226,15 +226,20 @@ void Dispatcher::activate(LogEntry& entry) noexcept {
 
 void Dispatcher::run() noexcept {
   driver().cuCtxSetCurrent(shared_.context);
-  prctl(PR_SET_TIMERSLACK, kTimerSlack);  // by default a sleep of kPollInterval takes four times as long
+  prctl(PR_SET_TIMERSLACK, kTimerSlack);  // by default a short sleep takes four times as long
   // The driver calls of this thread belong to no stream capture of the program.
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   driver().cuThreadExchangeStreamCaptureMode(&mode);
+  PollPace pace;
   while (true) {
     const uint64_t tail = shared_.command_log.tail();
     issuer_.fault_report.look();
     if (executor_.active()) {
-      if (!executor_.step()) shared_.command_log.wait_for_work(tail, executor_.idle() ? 0 : kPollInterval);
+      if (executor_.step()) {
+        pace.reset();
+      } else {
+        shared_.command_log.wait_for_work(tail, executor_.idle() ? 0 : pace.next());
+      }
       continue;
     }
     on_demand_.program_calls.serve();
@@ -245,9 +250,10 @@ void Dispatcher::run() noexcept {
       const bool is_waiting = !on_demand_.program_calls.empty() || on_demand_.look_ahead.is_waiting();
       memory_.lanes.poll();
       shared_.staging.reclaim(memory_.lanes);
-      shared_.command_log.wait_for_work(tail, is_waiting ? kPollInterval : 0);
+      shared_.command_log.wait_for_work(tail, is_waiting ? pace.next() : 0);
       continue;
     }
+    pace.reset();
     LogEntry& entry = *shared_.command_log.at(next_++);
     const bool last = entry.kind == EntryKind::errand && entry.errand == Errand::close;
     if (!entry.done) step_on_demand(entry);

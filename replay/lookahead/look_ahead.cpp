@@ -1,15 +1,14 @@
 #include "replay/lookahead/look_ahead.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
+
+#include "replay/base/poll_pace.h"
 
 namespace reprise::replay {
 namespace {
 
-constexpr size_t kMostArriving = 4;  // what is urgent waits behind them
-constexpr timespec kNap{0, 20'000};
+constexpr size_t kMostArriving = 4;           // what is urgent waits behind them
 constexpr uint64_t kAllocation = UINT64_MAX;  // the signature of one: it may take room at once
 constexpr uint64_t kMostLooks = 24;           // moves that one step tries
 // What is to leave may be in the hands of work that waits for the program: then something else leaves.
@@ -275,11 +274,12 @@ void LookAhead::wait_for(const std::vector<ResidentTensor*>& set) noexcept {
   if (stopped_ || shared_.common.captures.load() > 0) return;
   if (is_there(set)) return void(++counts_.in_time);
   const uint64_t deadline = RunLogWriter::now_ns() + kPatienceNs;
+  PollPace pace;
   for (bool waited = false;; waited = true) {
     step(true);
     if (is_there(set)) return void(++(waited ? counts_.late : counts_.in_time));
     if (!is_due(set) || memory_.lanes.fault() != CUDA_SUCCESS || RunLogWriter::now_ns() > deadline) break;
-    nanosleep(&kNap, nullptr);
+    pace.sleep();
   }
   ++counts_.missed;
   replan_ = true;
