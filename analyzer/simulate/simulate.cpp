@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "analyzer/simulate/call_submission.h"
 #include "analyzer/simulate/engines.h"
-#include "analyzer/simulate/ready_set.h"
+#include "analyzer/simulate/node_causes.h"
 #include "analyzer/simulate/timing.h"
+#include "analyzer/simulate/turns.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -14,47 +16,28 @@ constexpr uint32_t kFewestRounds = 4;
 // The nodes of each engine in the order in which it works on them.
 using Sequences = std::vector<std::vector<uint32_t>>;
 
-// Node: a vertex in a round, that is round * number of vertices + vertex. Position: a call in a round, likewise.
+// Node: a vertex in a round, that is round * number of vertices + vertex.
 class Simulation {
  public:
   Simulation(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const SimulationOptions& options)
-      : tasks_(tasks),
-        vertex_of_call_(graph.vertex_of_call),
-        options_(options),
-        rounds_(std::max(options.rounds, kFewestRounds)),
+      : rounds_(std::max(options.rounds, kFewestRounds)),
+        vertices_(static_cast<uint32_t>(graph.vertices.size())),
         engines_(machine, tasks.devices),
         noise_(options.noise),
         timed_(time_graph(tasks, graph, machine, engines_)),
-        vertices_(static_cast<uint32_t>(graph.vertices.size())),
-        calls_(static_cast<uint32_t>(tasks.calls.size())),
-        waiting_(size_t{vertices_} * rounds_),
-        done_(size_t{calls_} * rounds_, 0),
-        start_(vertices_, 0),
-        end_(vertices_, 0),
-        end_of_ops_(rounds_, 0),
-        queues_(engines_.count(), ReadySet(vertices_ * rounds_)),
-        fixed_(engines_.count()),
-        started_(tasks.devices),
-        issued_(tasks.devices, 0) {
+        program_(tasks, graph.vertex_of_call, rounds_),
+        turns_(engines_.count(), vertices_ * rounds_),
+        window_(timed_.ops, rounds_, options.window),
+        waiting_(timed_.waits_now.size() * rounds_) {
+    measured_.start_ns.assign(vertices_, 0);
+    measured_.end_ns.assign(vertices_, 0);
+    measured_.end_of_ops_ns.assign(rounds_, 0);
     set_waiting();
-    if (options.critical_path) {
-      causes_.assign(waiting_.size(), kNone);
-      begun_ns_.assign(waiting_.size(), 0);
-      last_on_.assign(engines_.count(), kNone);
-    }
-    for (uint32_t device = 0; device < tasks.devices; ++device) {
-      started_[device].assign(size_t{timed_.ops[device]} * rounds_, 0);
-    }
-    for (uint32_t v = 0; v < vertices_; ++v) {
-      if (timed_.vertices[v].call == kNone) transfers_.push_back(v);
-    }
+    if (options.critical_path) causes_.keep(waiting_.size(), engines_.count());
   }
 
   // `engine` takes these nodes and in this order only. They must be all of its nodes.
-  void fix(Engines::Id engine, std::vector<uint32_t> order) {
-    fixed_[engine].active = true;
-    fixed_[engine].order = std::move(order);
-  }
+  void fix(Engines::Id engine, std::vector<uint32_t> order) { turns_.fix(engine, std::move(order)); }
   void record_order(Sequences& to) {
     to.assign(engines_.count(), {});
     recorded_order_ = &to;
@@ -91,6 +74,13 @@ class Simulation {
   }
 
  private:
+  // Of the round that is reported, but for the ends of all rounds' ops.
+  struct MeasuredRound {
+    std::vector<uint64_t> start_ns, end_ns;  // by vertex
+    std::vector<uint64_t> end_of_ops_ns;     // by round
+    uint32_t last_op = kNone;                // node
+  };
+
   // Every call waits to be submitted; transfers wait for the iteration before to be submitted.
   void set_waiting() {
     for (uint32_t v = 0; v < vertices_; ++v) {
@@ -106,39 +96,30 @@ class Simulation {
     const uint32_t vertex = node % vertices_;
     const TimedVertex& entry = timed_.vertices[vertex];
     const bool mapped = engines_.maps(engine);
-    if (!mapped && node / vertices_ == rounds_ - 2) end_[vertex] = now_;
+    if (!mapped && node / vertices_ == rounds_ - 2) measured_.end_ns[vertex] = now_;
     if (entry.map_ns == 0 || mapped != entry.leaves) return complete(node);
-    if (!mapped) {
-      queues_[engines_.mapping(entry.device)].insert(node);
-      return;
-    }
-    if (!begun_ns_.empty()) begun_ns_[node] = now_;
+    if (!mapped) return turns_.put(engines_.mapping(entry.device), node);
+    causes_.may_begin(node, now_);
     waiting_[node] = 0;
-    if (!fixed_[entry.engine].active) queues_[entry.engine].insert(node);
+    turns_.put(entry.engine, node);
   }
 
   void ready(uint32_t node, uint32_t vertex) {
-    const Engines::Id engine = timed_.vertices[vertex].engine;
-    if (timed_.vertices[vertex].map_ns > 0 && timed_.vertices[vertex].leaves) {
+    const TimedVertex& entry = timed_.vertices[vertex];
+    if (entry.map_ns > 0 && entry.leaves) {
       waiting_[node] = 1;  // for its range to be unmapped
-      queues_[engines_.mapping(timed_.vertices[vertex].device)].insert(node);
+      turns_.put(engines_.mapping(entry.device), node);
       return;
     }
-    if (engine == Engines::kNone) {
-      if (node / vertices_ == rounds_ - 2) start_[vertex] = end_[vertex] = now_;
-      finished_.push_back(node);
-    } else if (!fixed_[engine].active) {
-      queues_[engine].insert(node);
-    }
+    if (entry.engine != Engines::kNone) return turns_.put(entry.engine, node);
+    if (node / vertices_ == rounds_ - 2) measured_.start_ns[vertex] = measured_.end_ns[vertex] = now_;
+    finished_.push_back(node);
   }
 
   // `cause`: the node that ended; kNone: the program has made the call.
   void release_one(uint32_t node, uint32_t vertex, uint32_t cause) {
     if (--waiting_[node] != 0) return;
-    if (!causes_.empty()) {
-      causes_[node] = cause;
-      begun_ns_[node] = now_;
-    }
+    causes_.released(node, cause, now_);
     ready(node, vertex);
   }
 
@@ -149,10 +130,10 @@ class Simulation {
     const TimedVertex& entry = timed_.vertices[vertex];
     if (round < rounds_ - 1 || recorded_order_ != nullptr) --left_;
     if (entry.op != kNone) {
-      end_of_ops_[round] = std::max(end_of_ops_[round], now_);
-      if (round == rounds_ - 2) last_op_ = node;
+      measured_.end_of_ops_ns[round] = std::max(measured_.end_of_ops_ns[round], now_);
+      if (round == rounds_ - 2) measured_.last_op = node;
     }
-    if (entry.call != kNone) done_[size_t{round} * calls_ + entry.call] = 1;
+    if (entry.call != kNone) program_.complete(round, entry.call);
     const uint32_t last = timed_.successors_begin[vertex + 1];
     for (uint32_t i = timed_.successors_begin[vertex]; i < last; ++i) {
       const uint32_t to = timed_.successors[i];
@@ -160,35 +141,16 @@ class Simulation {
     }
   }
 
-  // The program submits its calls in order, each when what it waited for is complete.
   void submit() {
-    do {
-      drain_finished();
-      advance_completed();
-      while (submitted_ < done_.size() && waited_for() <= completed_) {
-        submit_call();
-        drain_finished();
-        advance_completed();
+    drain_finished();
+    while (program_.may_submit()) {
+      const uint32_t first = program_.round() * vertices_;
+      if (program_.begins_round()) {
+        for (const uint32_t vertex : timed_.transfers) release_one(first + vertex, vertex, kNone);
       }
-    } while (!finished_.empty());
-  }
-
-  void submit_call() {
-    if (call_ == 0) release_transfers();
-    const uint32_t vertex = vertex_of_call_[call_];
-    if (vertex == kNone) {
-      done_[submitted_] = 1;
-    } else {
-      release_one(round_ * vertices_ + vertex, vertex, kNone);
+      if (const uint32_t vertex = program_.submit(); vertex != kNone) release_one(first + vertex, vertex, kNone);
+      drain_finished();
     }
-    ++submitted_;
-    if (++call_ < calls_) return;
-    call_ = 0;
-    ++round_;
-  }
-
-  void release_transfers() {
-    for (const uint32_t vertex : transfers_) release_one(round_ * vertices_ + vertex, vertex, kNone);
   }
 
   void drain_finished() {
@@ -197,17 +159,6 @@ class Simulation {
       finished_.pop_back();
       complete(node);
     }
-  }
-
-  void advance_completed() {
-    while (completed_ < done_.size() && done_[completed_] != 0) ++completed_;
-  }
-
-  // By the call to be submitted: so many positions must be complete.
-  size_t waited_for() const {
-    const size_t here = tasks_.calls[call_].waited;
-    if (here > 0) return size_t{round_} * calls_ + here;
-    return round_ == 0 ? 0 : size_t{round_ - 1} * calls_ + tasks_.waited_at_end;
   }
 
   void dispatch() {
@@ -226,120 +177,56 @@ class Simulation {
 
   // The node whose turn it is on the engine. An op behind the window has to wait, and so do the nodes behind it.
   uint32_t candidate(Engines::Id engine) const {
-    uint32_t node = kNone;
-    if (fixed_[engine].active) {
-      const Fixed& fixed = fixed_[engine];
-      if (fixed.next < fixed.order.size() && waiting_[fixed.order[fixed.next]] == 0) node = fixed.order[fixed.next];
-    } else if (!queues_[engine].empty()) {
-      node = queues_[engine].least();
-    }
+    const uint32_t node = turns_.next(engine, waiting_);
     if (node == kNone) return kNone;
     const TimedVertex& entry = timed_.vertices[node % vertices_];
-    const bool behind =
-        entry.op != kNone && op_index(entry, node / vertices_) >= issued_[entry.device] + options_.window;
-    return behind ? kNone : node;
-  }
-
-  // Of an op among those of its device over all rounds.
-  size_t op_index(const TimedVertex& entry, uint32_t round) const {
-    return size_t{round} * timed_.ops[entry.device] + entry.op;
-  }
-
-  void begin_mapping(Engines::Id engine, uint32_t node) {
-    queues_[engine].erase(node);
-    engines_.begin(engine, node, timed_.vertices[node % vertices_].map_ns, now_, 0);
+    return entry.op != kNone && window_.is_behind(entry, node / vertices_) ? kNone : node;
   }
 
   void begin(Engines::Id engine, uint32_t node) {
-    if (engines_.maps(engine)) return begin_mapping(engine, node);
-    if (fixed_[engine].active) {
-      ++fixed_[engine].next;
-    } else {
-      queues_[engine].erase(node);
-    }
+    turns_.take(engine, node);
     const uint32_t round = node / vertices_;
     const uint32_t vertex = node - round * vertices_;
     const TimedVertex& entry = timed_.vertices[vertex];
+    if (engines_.maps(engine)) return engines_.begin(engine, node, entry.map_ns, now_, 0);
     if (recorded_order_ != nullptr) (*recorded_order_)[engine].push_back(node);
-    if (round == rounds_ - 2) start_[vertex] = now_;
-    if (!causes_.empty()) {
-      if (begun_ns_[node] < now_) causes_[node] = last_on_[engine];
-      begun_ns_[node] = now_;
-      last_on_[engine] = node;
-    }
+    if (round == rounds_ - 2) measured_.start_ns[vertex] = now_;
+    causes_.begins(node, engine, now_);
     const uint64_t length = entry.transfer ? noise_.length(entry.length_ns, node, engine, now_) : entry.length_ns;
     engines_.begin(engine, node, length, now_, entry.link);
-    if (entry.op == kNone) return;
-    std::vector<uint8_t>& started = started_[entry.device];
-    size_t& issued = issued_[entry.device];
-    started[op_index(entry, round)] = 1;
-    while (issued < started.size() && started[issued] != 0) ++issued;
+    if (entry.op != kNone) window_.issue(entry, round);
   }
 
   Prediction predict() const {
     Prediction prediction;
     const uint32_t measured = rounds_ - 2;
-    const auto base = static_cast<int64_t>(end_of_ops_[measured - 1]);
-    prediction.iteration_ns = (end_of_ops_[measured] - end_of_ops_[1]) / (measured - 1);
+    const std::vector<uint64_t>& end_of_ops = measured_.end_of_ops_ns;
+    const auto base = static_cast<int64_t>(end_of_ops[measured - 1]);
+    prediction.iteration_ns = (end_of_ops[measured] - end_of_ops[1]) / (measured - 1);
     prediction.start_ns.reserve(vertices_);
     prediction.end_ns.reserve(vertices_);
     for (uint32_t v = 0; v < vertices_; ++v) {
-      prediction.start_ns.push_back(static_cast<int64_t>(start_[v]) - base);
-      prediction.end_ns.push_back(static_cast<int64_t>(end_[v]) - base);
+      prediction.start_ns.push_back(static_cast<int64_t>(measured_.start_ns[v]) - base);
+      prediction.end_ns.push_back(static_cast<int64_t>(measured_.end_ns[v]) - base);
     }
-    if (!causes_.empty()) prediction.critical_path = critical_path();
+    prediction.critical_path = causes_.path(measured_.last_op, end_of_ops[measured - 1], vertices_);
     return prediction;
   }
 
-  // Back to where the iteration before ended.
-  std::vector<CriticalStep> critical_path() const {
-    std::vector<CriticalStep> path;
-    uint32_t node = last_op_;
-    while (node != kNone && causes_[node] != kNone && path.size() < waiting_.size()) {
-      const uint32_t cause = causes_[node];
-      path.push_back({node % vertices_, cause % vertices_});
-      if (begun_ns_[cause] < end_of_ops_[rounds_ - 3]) break;
-      node = cause;
-    }
-    return path;
-  }
-
-  struct Fixed {
-    bool active = false;
-    size_t next = 0;
-    std::vector<uint32_t> order;
-  };
-
-  const TaskGraph& tasks_;
-  const std::vector<uint32_t>& vertex_of_call_;
-  SimulationOptions options_;
-  uint32_t rounds_;
+  const uint32_t rounds_;
+  const uint32_t vertices_;
   Engines engines_;
   Noise noise_;
-  TimedGraph timed_;
-  uint32_t vertices_;
-  uint32_t calls_;
+  const TimedGraph timed_;
+  CallSubmission program_;
+  EngineTurns turns_;
+  IssueWindow window_;
+  NodeCauses causes_;
+  MeasuredRound measured_;
   uint64_t now_ = 0;
-  size_t left_ = 0;                   // nodes that must complete before the end
-  std::vector<uint32_t> waiting_;     // node -> predecessors (and submission) still missing
-  std::vector<uint8_t> done_;         // position -> complete
-  std::vector<uint64_t> start_;       // of the round that is reported
-  std::vector<uint64_t> end_;         // likewise
-  std::vector<uint64_t> end_of_ops_;  // by round
-  std::vector<ReadySet> queues_;      // by engine
-  std::vector<Fixed> fixed_;          // by engine
+  size_t left_ = 0;                // nodes that must complete before the end
+  std::vector<uint32_t> waiting_;  // node -> predecessors (and submission) still missing
   Sequences* recorded_order_ = nullptr;
-  std::vector<std::vector<uint8_t>> started_;  // device, op index -> issued
-  std::vector<size_t> issued_;                 // device -> all its ops below have started
-  std::vector<uint32_t> transfers_;            // vertices that are no calls
-  size_t submitted_ = 0;                       // position, and the same as round and call:
-  uint32_t round_ = 0;
-  uint32_t call_ = 0;
-  size_t completed_ = 0;            // all positions below are complete
-  std::vector<uint32_t> causes_;    // node -> what ended when it began, kNone: nothing; empty: not asked for
-  std::vector<uint64_t> begun_ns_;  // node -> when it began; until then, when it could have begun
-  std::vector<uint32_t> last_on_;   // engine -> node
-  uint32_t last_op_ = kNone;        // node of the round that is reported
   std::vector<uint32_t> finished_;  // nodes that take no time and wait to be completed
 };
 

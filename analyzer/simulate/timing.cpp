@@ -20,6 +20,7 @@ class VertexTiming {
       const plan::Vertex& vertex = graph_.vertices[v];
       TimedVertex& entry = result_.vertices[v];
       entry.call = vertex.call;
+      if (vertex.call == kNone) result_.transfers.push_back(v);
       if (plan::runs_op(vertex.kind)) {
         classify_op(tasks_.calls[vertex.call].call, entry);
       } else if (plan::copies(vertex.kind)) {

@@ -28,6 +28,7 @@ struct TimedGraph {
   std::vector<uint32_t> waits_now;         // vertex -> predecessors of the same iteration
   std::vector<uint32_t> waits_before;      // and of the one before
   std::vector<uint32_t> ops;               // device -> number of its ops
+  std::vector<uint32_t> transfers;         // vertices that are no calls
 };
 
 TimedGraph time_graph(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const Engines& engines);

@@ -161,9 +161,8 @@ class TaskGraphBuilder {
 
   // Takes the device of a tensor. Work on another device that touches no tensor is not planned.
   void record_device(uint16_t device) {
-    if (!device_known_) device_ = device;
-    device_known_ = true;
-    several_devices_ = several_devices_ || device != device_;
+    if (!device_) device_ = device;
+    several_devices_ = several_devices_ || device != *device_;
   }
 
   void add_call(uint32_t index) {
@@ -346,8 +345,7 @@ class TaskGraphBuilder {
   std::unordered_map<uint64_t, uint32_t> tensor_of_;
   std::unordered_map<uint64_t, uint32_t> foreign_;
   std::optional<Durations> durations_;  // once it is needed
-  uint16_t device_ = 0;
-  bool device_known_ = false;
+  std::optional<uint16_t> device_;      // none: no tensor yet
   bool several_devices_ = false;
 };
 

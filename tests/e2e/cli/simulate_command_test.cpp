@@ -83,6 +83,8 @@ TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
   };
   const auto [bound, time] = row({});
   EXPECT_EQ(row({"--no-fluid"}).first, "") << "it is not known";
+  EXPECT_GE(time, 5'000'000u) << "six of eight chunks come in, at 1 ms each";
+  EXPECT_LE(time, 16'000'000u);
   if (!analyzer::LinearProgram::available()) GTEST_SKIP() << "libClp.so.1 is not installed";
   const uint64_t fluid = std::stoull(bound);
   EXPECT_GE(fluid, 5'000'000u);
@@ -90,20 +92,6 @@ TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
   // With one place to look at, the copies that go on during the other kernels count for nothing.
   EXPECT_LT(std::stoull(row({"--segments", "1"}).first), fluid);
   EXPECT_EQ(reprise({"simulate", file, "--budget", "6MiB", "--segments", "0"}).exit_code, 2);
-}
-
-TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
-  const std::string file = graph(8, 100'000);
-  const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
-  const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
-  // 1 ms for a chunk: six of eight come in with two that stay, so no less than 6 ms; kernels take 0.8 ms.
-  const Finished finished =
-      reprise({"simulate", file, "--budget", "6MiB", "--machine", slow, "--csv", path("tmp/a.csv")});
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  const std::string row = lines(read(path("tmp/a.csv")))[1];
-  const uint64_t time = std::stoull(row.substr(row.find(',', row.find(',', row.find(',') + 1) + 1) + 1));
-  EXPECT_GE(time, 5'000'000u) << row;
-  EXPECT_LE(time, 16'000'000u) << row;
 }
 
 // The page's data are the table's, and its scripts are whole.

@@ -57,7 +57,7 @@ CUresult create(CUcontext* pctx, unsigned flags, CUdevice ordinal) {
 
 bool primary_lives(Device& device) {
   const std::lock_guard lock(device.mutex);
-  return device.primary_references > 0;
+  return device.primary.references > 0;
 }
 
 CUresult synchronize(Context& context) {
@@ -294,8 +294,8 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   Context* last = nullptr;
   {
     const std::lock_guard lock(device->mutex);
-    SIM_REQUIRE(device->primary_references > 0, CUDA_ERROR_INVALID_CONTEXT);
-    if (--device->primary_references == 0) last = device->primary;
+    SIM_REQUIRE(device->primary.references > 0, CUDA_ERROR_INVALID_CONTEXT);
+    if (--device->primary.references == 0) last = device->primary.context;
   }
   if (last != nullptr) tear_down(*last);
   return CUDA_SUCCESS;
@@ -309,7 +309,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   Context* context = nullptr;
   {
     const std::lock_guard lock(device->mutex);
-    if (device->primary_references > 0) context = device->primary;
+    if (device->primary.references > 0) context = device->primary.context;
   }
   if (context == nullptr) return CUDA_SUCCESS;
   tear_down(*context);
@@ -324,8 +324,8 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
   SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
   SIM_REQUIRE(are_flags(flags), CUDA_ERROR_INVALID_VALUE);
   const std::lock_guard lock(device->mutex);
-  device->primary_flags = flags;
-  if (device->primary != nullptr) device->primary->flags = flags;
+  device->primary.flags = flags;
+  if (device->primary.context != nullptr) device->primary.context->flags = flags;
   return CUDA_SUCCESS;
 }
 
@@ -335,8 +335,8 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int* flags, int* acti
   SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
   SIM_REQUIRE(flags != nullptr && active != nullptr, CUDA_ERROR_INVALID_VALUE);
   const std::lock_guard lock(device->mutex);
-  *flags = device->primary_flags;
-  *active = device->primary_references > 0 ? 1 : 0;
+  *flags = device->primary.flags;
+  *active = device->primary.references > 0 ? 1 : 0;
   return CUDA_SUCCESS;
 }
 

@@ -157,16 +157,16 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
   auto* bytes = static_cast<cuuint64_t*>(value);
   switch (attr) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-      *bytes = found->graph_bytes;
+      *bytes = found->graph_memory.used.now();
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
-      *bytes = found->graph_reserved;
+      *bytes = found->graph_memory.reserved.now();
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-      *bytes = found->graph_bytes_high[0];
+      *bytes = found->graph_memory.used.high();
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-      *bytes = found->graph_bytes_high[1];
+      *bytes = found->graph_memory.reserved.high();
       return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
@@ -180,7 +180,7 @@ CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
   const bool used = attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
   SIM_REQUIRE(used || attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(value != nullptr && *static_cast<const cuuint64_t*>(value) == 0, CUDA_ERROR_INVALID_VALUE);
-  found->graph_bytes_high[used ? 0 : 1] = used ? found->graph_bytes.load() : found->graph_reserved.load();
+  (used ? found->graph_memory.used : found->graph_memory.reserved).reset();
   return CUDA_SUCCESS;
 }
 

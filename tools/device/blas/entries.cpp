@@ -1,6 +1,6 @@
-// A weak definition of every function of cuBLAS. A definition in another file wins; a function without one says so,
-// once, and answers CUBLAS_STATUS_NOT_SUPPORTED: a program that names it can be loaded. cuBLAS's headers are not
-// included: the weak definitions have no parameters, and need none.
+// Weak definitions of the functions of cuBLAS that are not simulated. A definition in another file wins; a function
+// without one says so, once, and answers CUBLAS_STATUS_NOT_SUPPORTED: a program that names it can be loaded. cuBLAS's
+// headers are not included: the weak definitions need no parameters.
 #include "tools/device/blas/unsupported.h"
 
 extern "C" {

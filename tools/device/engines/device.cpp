@@ -73,24 +73,19 @@ void create_devices() {
   created.store(count, std::memory_order_release);
 }
 
-namespace {
+void HighWater::add(int64_t change) noexcept {
+  raise(now_.fetch_add(static_cast<uint64_t>(change)) + static_cast<uint64_t>(change));
+}
 
-void raise_to(std::atomic<uint64_t>& high, uint64_t now) noexcept {
-  uint64_t seen = high.load();
-  while (seen < now && !high.compare_exchange_weak(seen, now)) {
+void HighWater::set(uint64_t value) noexcept {
+  now_ = value;
+  raise(value);
+}
+
+void HighWater::raise(uint64_t now) noexcept {
+  uint64_t seen = high_.load();
+  while (seen < now && !high_.compare_exchange_weak(seen, now)) {
   }
-}
-
-}  // namespace
-
-void Device::add_graph_bytes(int64_t change) noexcept {
-  const uint64_t now = graph_bytes.fetch_add(static_cast<uint64_t>(change)) + static_cast<uint64_t>(change);
-  raise_to(graph_bytes_high[0], now);
-}
-
-void Device::set_graph_reserved(uint64_t bytes) noexcept {
-  graph_reserved = bytes;
-  raise_to(graph_bytes_high[1], bytes);
 }
 
 }  // namespace reprise::sim

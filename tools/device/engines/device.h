@@ -16,6 +16,50 @@ namespace reprise::sim {
 class Context;
 class Pool;
 
+// Counters of RepriseSimStats that are not kept elsewhere.
+struct DeviceCounters {
+  std::atomic<uint64_t> create_calls{0};
+  std::atomic<uint64_t> release_calls{0};
+  std::atomic<uint64_t> map_calls{0};
+  std::atomic<uint64_t> unmap_calls{0};
+  std::atomic<uint64_t> set_access_calls{0};
+  std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> copies{0};
+  std::atomic<uint64_t> copied_bytes_h2d{0};
+  std::atomic<uint64_t> copied_bytes_d2h{0};
+  std::atomic<uint64_t> modelled_ns{0};
+  std::atomic<uint64_t> host_ns{0};
+  std::atomic<uint64_t> late_operations{0};
+  std::atomic<uint64_t> late_ns{0};
+};
+
+// A figure and the most that it was since cuDeviceSetGraphMemAttribute reset that.
+class HighWater {
+ public:
+  uint64_t now() const noexcept { return now_.load(); }
+  uint64_t high() const noexcept { return high_.load(); }
+  void add(int64_t change) noexcept;
+  void set(uint64_t value) noexcept;
+  void reset() noexcept { high_ = now_.load(); }
+
+ private:
+  void raise(uint64_t now) noexcept;
+  std::atomic<uint64_t> now_{0};
+  std::atomic<uint64_t> high_{0};
+};
+
+// Of graphs that allocate: the bytes that they asked for, and what that takes.
+struct GraphMemoryUse {
+  HighWater used;
+  HighWater reserved;
+};
+
+struct PrimaryContext {
+  Context* context = nullptr;
+  unsigned references = 0;
+  unsigned flags = 0;
+};
+
 class Device {
  public:
   explicit Device(int device_ordinal);
@@ -38,32 +82,11 @@ class Device {
   const int ordinal;
   Engines engines;
 
-  // Counters of RepriseSimStats that are not kept elsewhere.
-  std::atomic<uint64_t> create_calls{0};
-  std::atomic<uint64_t> release_calls{0};
-  std::atomic<uint64_t> map_calls{0};
-  std::atomic<uint64_t> unmap_calls{0};
-  std::atomic<uint64_t> set_access_calls{0};
-  std::atomic<uint64_t> launches{0};
-  std::atomic<uint64_t> copies{0};
-  std::atomic<uint64_t> copied_bytes_h2d{0};
-  std::atomic<uint64_t> copied_bytes_d2h{0};
-  std::atomic<uint64_t> modelled_ns{0};
-  std::atomic<uint64_t> host_ns{0};
-  std::atomic<uint64_t> late_operations{0};
-  std::atomic<uint64_t> late_ns{0};
-  // Of graphs that allocate: what they asked for, what that takes, and the most of either as
-  // cuDeviceSetGraphMemAttribute resets it: used, reserved.
-  std::atomic<uint64_t> graph_bytes{0};
-  std::atomic<uint64_t> graph_reserved{0};
-  std::atomic<uint64_t> graph_bytes_high[2] = {0, 0};
-  void add_graph_bytes(int64_t change) noexcept;
-  void set_graph_reserved(uint64_t bytes) noexcept;
+  DeviceCounters counters;
+  GraphMemoryUse graph_memory;
 
   std::mutex mutex;  // guards what follows
-  Context* primary = nullptr;
-  unsigned primary_references = 0;
-  unsigned primary_flags = 0;
+  PrimaryContext primary;
   std::shared_ptr<Pool> default_pool;
   std::shared_ptr<Pool> current_pool;
   uint64_t peers = 0;  // bit per device

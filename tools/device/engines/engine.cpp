@@ -94,12 +94,12 @@ uint64_t EngineUse::end_by_model() {
   const uint64_t now = now_ns();
   const uint64_t ns = duration_.exact ? duration_.ns : std::max(duration_.ns, now - begun_ns_);
   const uint64_t end_ns = start_ns_ + ns;
-  device_.modelled_ns += ns;
-  device_.host_ns += thread_cpu_ns() - begun_cpu_ns_;
+  device_.counters.modelled_ns += ns;
+  device_.counters.host_ns += thread_cpu_ns() - begun_cpu_ns_;
   if (now > end_ns) {
-    ++device_.late_operations;
-    uint64_t most = device_.late_ns.load(std::memory_order_relaxed);
-    while (most < now - end_ns && !device_.late_ns.compare_exchange_weak(most, now - end_ns)) {
+    ++device_.counters.late_operations;
+    uint64_t most = device_.counters.late_ns.load(std::memory_order_relaxed);
+    while (most < now - end_ns && !device_.counters.late_ns.compare_exchange_weak(most, now - end_ns)) {
     }
   }
   nap_until(end_ns);

@@ -30,7 +30,7 @@ UserObjectTable& user_objects() {
 
 GraphMemory::~GraphMemory() {
   if (const auto range = memory_map().find(address)) free_device_memory(*range);
-  if (device != nullptr) device->add_graph_bytes(-static_cast<int64_t>(parameters.bytesize));
+  if (device != nullptr) device->graph_memory.used.add(-static_cast<int64_t>(parameters.bytesize));
 }
 
 CUgraphNodeType node_type(const Operation& operation) {

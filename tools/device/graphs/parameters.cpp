@@ -120,7 +120,7 @@ CUresult allocate_graph_memory(Context& context, CUDA_MEM_ALLOC_NODE_PARAMS* p, 
   made->parameters.accessDescs = nullptr;
   made->parameters.accessDescCount = 0;
   made->device = &context.device;
-  context.device.add_graph_bytes(static_cast<int64_t>(p->bytesize));
+  context.device.graph_memory.used.add(static_cast<int64_t>(p->bytesize));
   *memory = std::move(made);
   return CUDA_SUCCESS;
 }

@@ -75,9 +75,9 @@ class CopyOperation final : public Operation {
              [&](uint64_t to, uint64_t from) { to_.copy(to, from_, from, plan.shape.width); });
   }
   void count(Device& device) const {
-    ++device.copies;
-    if (plan.engine == EngineKind::host_to_device) device.copied_bytes_h2d += plan.shape.bytes();
-    if (plan.engine == EngineKind::device_to_host) device.copied_bytes_d2h += plan.shape.bytes();
+    ++device.counters.copies;
+    if (plan.engine == EngineKind::host_to_device) device.counters.copied_bytes_h2d += plan.shape.bytes();
+    if (plan.engine == EngineKind::device_to_host) device.counters.copied_bytes_d2h += plan.shape.bytes();
   }
   std::vector<uint8_t> staged_;
   const WrittenPlace to_;

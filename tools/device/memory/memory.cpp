@@ -118,7 +118,7 @@ void reserve_for_graphs(const Range& range, bool add) {
   footprint::Footprint& own = charges().of_graphs[range.device];
   if (!own.is_open()) own.open(settings().granularity);
   add ? own.allocated(range.base, range.bytes) : own.freed(range.base, range.bytes);
-  range.device->set_graph_reserved(own.bytes());
+  range.device->graph_memory.reserved.set(own.bytes());
 }
 
 bool charge(const Range& range) {

@@ -124,7 +124,7 @@ uint64_t KernelOperation::operand_bytes() const {
 
 void KernelOperation::execute(const Execution& execution) const {
   Device& device = execution.context.device;
-  ++device.launches;
+  ++device.counters.launches;
   if (const CUresult fault = next_execution_fault(); fault != CUDA_SUCCESS) {
     execution.context.fail(fault);
     return;

@@ -92,9 +92,6 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr memory, int value, cudaExtent exten
 cudaError_t cudaMemset3D_ptds(cudaPitchedPtr memory, int value, cudaExtent extent) {
   return cudaMemset3DAsync(memory, value, extent, cudaStreamPerThread);
 }
-cudaError_t cudaMemset3DAsync_ptsz(cudaPitchedPtr memory, int value, cudaExtent extent, cudaStream_t stream) {
-  return cudaMemset3DAsync(memory, value, extent, per_thread(stream));
-}
 
 cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const size_t* sizes, size_t count,
                                  cudaMemcpyAttributes* attributes, size_t* first_of, size_t attribute_count,
@@ -103,29 +100,6 @@ cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const
   return call(&Driver::cuMemcpyBatchAsync_v2, reinterpret_cast<CUdeviceptr*>(const_cast<void**>(to)),
               reinterpret_cast<CUdeviceptr*>(const_cast<void**>(from)), const_cast<size_t*>(sizes), count,
               reinterpret_cast<CUmemcpyAttributes*>(attributes), first_of, attribute_count, stream);
-}
-cudaError_t cudaMemcpyBatchAsync_ptsz(void* const* to, const void* const* from, const size_t* sizes, size_t count,
-                                      cudaMemcpyAttributes* attributes, size_t* first_of, size_t attribute_count,
-                                      cudaStream_t stream) {
-  return cudaMemcpyBatchAsync(to, from, sizes, count, attributes, first_of, attribute_count, per_thread(stream));
-}
-
-cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location) {
-  return forward(&Driver::cuMemAdvise_v2, pointer, bytes, advice, location);
-}
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
-                                 cudaStream_t stream) {
-  return forward(&Driver::cuMemPrefetchAsync_v2, pointer, bytes, location, flags, stream);
-}
-cudaError_t cudaMemPrefetchAsync_ptsz(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
-                                      cudaStream_t stream) {
-  return cudaMemPrefetchAsync(pointer, bytes, location, flags, per_thread(stream));
-}
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes, unsigned flags) {
-  return forward(&Driver::cuStreamAttachMemAsync, stream, pointer, bytes, flags);
-}
-cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void* pointer, size_t bytes, unsigned flags) {
-  return cudaStreamAttachMemAsync(per_thread(stream), pointer, bytes, flags);
 }
 
 }  // extern "C"

@@ -134,19 +134,9 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   int active = 0;
   return call_without_context(&Driver::cuDevicePrimaryCtxGetState, current_device(), flags, &active);
 }
-cudaError_t cudaDeviceSynchronize() { return call(&Driver::cuCtxSynchronize); }
 cudaError_t cudaDeviceReset() { return remember(reset_device()); }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   return call_without_context(&Driver::cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(which), device);
-}
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return call(&Driver::cuCtxGetLimit, value, static_cast<CUlimit>(limit));
-}
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return call(&Driver::cuCtxSetLimit, static_cast<CUlimit>(limit), value);
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return call(&Driver::cuCtxGetStreamPriorityRange, least, greatest);
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
   return call_without_context(&Driver::cuDeviceGetPCIBusId, text, bytes, device);
@@ -172,8 +162,6 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr which, int d
   return call_without_context(&Driver::cuDeviceGetP2PAttribute, value, static_cast<CUdevice_P2PAttribute>(which),
                               device, peer);
 }
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) { return forward(&Driver::cuCtxGetCacheConfig, config); }
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) { return forward(&Driver::cuCtxSetCacheConfig, config); }
 // Banks of shared memory have one width on this device, and setting it does nothing (cuda_runtime_api.h).
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
   if (config == nullptr) return remember(cudaErrorInvalidValue);
@@ -181,7 +169,6 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
   return remember(ensure_context());
 }
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig /*config*/) { return remember(ensure_context()); }
-cudaError_t cudaCtxResetPersistingL2Cache() { return call(&Driver::cuCtxResetPersistingL2Cache); }
 // All devices are alike.
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
   if (device == nullptr || wanted == nullptr) return remember(cudaErrorInvalidValue);
@@ -195,9 +182,6 @@ cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChan
 }
 cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t callback, void* user, cudaLogsCallbackHandle* handle) {
   return call(&Driver::cuLogsRegisterCallback, reinterpret_cast<CUlogsCallback>(callback), user, handle);
-}
-cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle handle) {
-  return call(&Driver::cuLogsUnregisterCallback, handle);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -238,8 +222,5 @@ cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function, un
                                          cudaDriverEntryPointQueryResult* status) {
   return cudaGetDriverEntryPointByVersion_ptsz(symbol, function, CUDART_VERSION, flags, status);
 }
-
-cudaError_t cudaProfilerStart() { return call(&Driver::cuProfilerStart); }
-cudaError_t cudaProfilerStop() { return call(&Driver::cuProfilerStop); }
 
 }  // extern "C"

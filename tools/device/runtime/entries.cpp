@@ -1,11 +1,10 @@
-// A weak definition of every function of the runtime. A definition in another file wins; a function without one says
-// so, once, and answers cudaErrorNotSupported: a program that names it can be loaded. CUDA's headers are not included:
-// the weak definitions have no parameters, and need none.
+// The functions of the runtime that are not simulated: each says so, once, and answers cudaErrorNotSupported, so that a
+// program that names one can be loaded. CUDA's headers are not included: these definitions need no parameters.
 #include "tools/device/runtime/unsupported.h"
 
 extern "C" {
 #define ENTRY(name)                                         \
-  __attribute__((weak, visibility("default"))) int name() { \
+  __attribute__((visibility("default"))) int name() {       \
     static bool told = false;                               \
     return reprise::sim::runtime::unsupported(#name, told); \
   }

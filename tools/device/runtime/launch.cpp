@@ -129,13 +129,6 @@ cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* function, dim3 grid, di
   return launch_cooperative(function, grid, block, arguments, shared_bytes, per_thread(stream));
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return call(&Driver::cuLaunchHostFunc, stream, function, data);
-}
-cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return cudaLaunchHostFunc(per_thread(stream), function, data);
-}
-
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   const CUkernel kernel = find_kernel(function);
   if (kernel == nullptr) return peek_last_error();

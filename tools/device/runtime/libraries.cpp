@@ -7,24 +7,10 @@ using namespace reprise::sim::runtime;  // NOLINT(google-build-using-namespace):
 
 extern "C" {
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption* jit_options, void** jit_values,
-                                unsigned jit_count, cudaLibraryOption* options, void** values, unsigned count) {
-  return forward(&Driver::cuLibraryLoadData, library, code, jit_options, jit_values, jit_count, options, values, count);
-}
-cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, cudaJitOption* jit_options,
-                                    void** jit_values, unsigned jit_count, cudaLibraryOption* options, void** values,
-                                    unsigned count) {
-  return forward(&Driver::cuLibraryLoadFromFile, library, path, jit_options, jit_values, jit_count, options, values,
-                 count);
-}
-cudaError_t cudaLibraryUnload(cudaLibrary_t library) { return call(&Driver::cuLibraryUnload, library); }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
   const cudaError_t error = call(&Driver::cuLibraryGetKernel, kernel, library, name);
   if (error == cudaSuccess) keep_kernels(kernel, 1);
   return error;
-}
-cudaError_t cudaLibraryGetKernelCount(unsigned* count, cudaLibrary_t library) {
-  return call(&Driver::cuLibraryGetKernelCount, count, library);
 }
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count, cudaLibrary_t library) {
   unsigned there = 0;
@@ -32,12 +18,6 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count, c
   const cudaError_t error = call(&Driver::cuLibraryEnumerateKernels, kernels, count, library);
   if (error == cudaSuccess) keep_kernels(kernels, std::min(count, there));
   return error;
-}
-cudaError_t cudaLibraryGetGlobal(void** address, size_t* bytes, cudaLibrary_t library, const char* name) {
-  return forward(&Driver::cuLibraryGetGlobal, address, bytes, library, name);
-}
-cudaError_t cudaLibraryGetManaged(void** address, size_t* bytes, cudaLibrary_t library, const char* name) {
-  return forward(&Driver::cuLibraryGetManaged, address, bytes, library, name);
 }
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value, int device) {
   return forward(&Driver::cuKernelSetAttribute, attribute, value, kernel, device);

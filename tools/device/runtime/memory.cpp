@@ -81,45 +81,10 @@ cudaError_t cudaFree(void* pointer) {
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   return call(&Driver::cuMemAllocPitch_v2, as_address(pointer), pitch, width, height, 4u);
 }
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  return call(&Driver::cuMemAllocManaged, as_address(pointer), bytes, flags);
-}
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
-  return call(&Driver::cuMemAllocAsync, as_address(pointer), bytes, stream);
-}
-cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t stream) {
-  return cudaMallocAsync(pointer, bytes, per_thread(stream));
-}
-cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-  return call(&Driver::cuMemAllocFromPoolAsync, as_address(pointer), bytes, pool, stream);
-}
-cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(pointer, bytes, pool, per_thread(stream));
-}
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  return call(&Driver::cuMemFreeAsync, address_of(pointer), stream);
-}
-cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
-  return cudaFreeAsync(pointer, per_thread(stream));
-}
 
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return cudaHostAlloc(pointer, bytes, 0); }
-cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
-  return call(&Driver::cuMemHostAlloc, pointer, bytes, flags);
-}
 cudaError_t cudaFreeHost(void* pointer) {
   return pointer == nullptr ? cudaSuccess : call(&Driver::cuMemFreeHost, pointer);
-}
-cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return call(&Driver::cuMemHostRegister_v2, pointer, bytes, flags);
-}
-cudaError_t cudaHostUnregister(void* pointer) { return call(&Driver::cuMemHostUnregister, pointer); }
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
-  return call(&Driver::cuMemHostGetDevicePointer_v2, as_address(device), host, flags);
-}
-cudaError_t cudaHostGetFlags(unsigned* flags, void* host) { return call(&Driver::cuMemHostGetFlags, flags, host); }
-cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  return call(&Driver::cuMemGetInfo_v2, free_bytes, total_bytes);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -143,10 +108,6 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   const CUDA_MEMCPY2D copy = rows(to, to_pitch, from, from_pitch, width, height, kind);
   return call(&Driver::cuMemcpy2DAsync_v2, &copy, stream);
-}
-cudaError_t cudaMemcpy2DAsync_ptsz(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                                   size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, per_thread(stream));
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                 cudaStream_t stream) {
@@ -193,9 +154,6 @@ cudaError_t cudaMemset_ptds(void* pointer, int value, size_t bytes) {
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
   return call(&Driver::cuMemsetD8Async, address_of(pointer), static_cast<unsigned char>(value), bytes, stream);
 }
-cudaError_t cudaMemsetAsync_ptsz(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-  return cudaMemsetAsync(pointer, value, bytes, per_thread(stream));
-}
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
   return call(&Driver::cuMemsetD2D8_v2, address_of(pointer), pitch, static_cast<unsigned char>(value), width, height);
 }
@@ -217,14 +175,6 @@ cudaError_t cudaMemcpyFromSymbol_ptds(void* to, const void* symbol, size_t bytes
   const cudaError_t error = symbol_place(symbol, bytes, offset, &place);
   return error != cudaSuccess ? error : copy_and_wait(to, place, bytes, kind);
 }
-cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void* symbol, const void* from, size_t bytes, size_t offset,
-                                         cudaMemcpyKind kind, cudaStream_t stream) {
-  return cudaMemcpyToSymbolAsync(symbol, from, bytes, offset, kind, per_thread(stream));
-}
-cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void* to, const void* symbol, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind, cudaStream_t stream) {
-  return cudaMemcpyFromSymbolAsync(to, symbol, bytes, offset, kind, per_thread(stream));
-}
 cudaError_t cudaMemcpy2D_ptds(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind) {
   const cudaError_t error = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, cudaStreamPerThread);
@@ -232,10 +182,6 @@ cudaError_t cudaMemcpy2D_ptds(void* to, size_t to_pitch, const void* from, size_
 }
 cudaError_t cudaMemset2D_ptds(void* pointer, size_t pitch, int value, size_t width, size_t height) {
   return cudaMemset2DAsync(pointer, pitch, value, width, height, cudaStreamPerThread);
-}
-cudaError_t cudaMemset2DAsync_ptsz(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                                   cudaStream_t stream) {
-  return cudaMemset2DAsync(pointer, pitch, value, width, height, per_thread(stream));
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
@@ -261,19 +207,6 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return cudaSuccess;
 }
 
-// Both interfaces lay out pools' structures alike.
-static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
-static_assert(sizeof(cudaMemAccessDesc) == sizeof(CUmemAccessDesc));
-static_assert(sizeof(cudaMemLocation) == sizeof(CUmemLocation));
-
-cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
-  return call(&Driver::cuMemPoolCreate, pool, reinterpret_cast<const CUmemPoolProps*>(properties));
-}
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return call(&Driver::cuMemPoolDestroy, pool); }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) { return call(&Driver::cuMemPoolTrimTo, pool, keep); }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return call(&Driver::cuMemPoolSetAttribute, pool, static_cast<CUmemPool_attribute>(attribute), value);
-}
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
   return call_without_context(&Driver::cuDeviceGetGraphMemAttribute, device,
                               static_cast<CUgraphMem_attribute>(attribute), value);
@@ -281,25 +214,6 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType
 cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
   return call_without_context(&Driver::cuDeviceSetGraphMemAttribute, device,
                               static_cast<CUgraphMem_attribute>(attribute), value);
-}
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return call(&Driver::cuMemPoolGetAttribute, pool, static_cast<CUmemPool_attribute>(attribute), value);
-}
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t count) {
-  return call(&Driver::cuMemPoolSetAccess, pool, reinterpret_cast<const CUmemAccessDesc*>(list), count);
-}
-cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
-  return call(&Driver::cuMemPoolGetAccess, reinterpret_cast<CUmemAccess_flags*>(flags), pool,
-              reinterpret_cast<CUmemLocation*>(location));
-}
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  return call(&Driver::cuDeviceGetDefaultMemPool, pool, device);
-}
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
-  return call(&Driver::cuDeviceGetMemPool, pool, device);
-}
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  return call(&Driver::cuDeviceSetMemPool, device, pool);
 }
 
 }  // extern "C"

@@ -153,17 +153,6 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGra
   if (const cudaError_t error = to_driver(parameters, &kernel); error != cudaSuccess) return remember(error);
   return call(&Driver::cuGraphExecKernelNodeSetParams_v2, executable, node, &kernel);
 }
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
-                                            cudaLaunchAttributeValue* value) {
-  return forward(&Driver::cuGraphKernelNodeGetAttribute, node, attribute, value);
-}
-cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
-                                            const cudaLaunchAttributeValue* value) {
-  return forward(&Driver::cuGraphKernelNodeSetAttribute, node, attribute, value);
-}
-cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
-  return call(&Driver::cuGraphKernelNodeCopyAttributes, to, from);
-}
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                                    size_t count, const cudaMemcpy3DParms* copy) {
@@ -254,89 +243,11 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, con
   if (const cudaError_t error = current_context(&context); error != cudaSuccess) return remember(error);
   return forward(&Driver::cuGraphAddMemsetNode, node, graph, dependencies, count, fill, context);
 }
-cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* fill) {
-  return forward(&Driver::cuGraphMemsetNodeGetParams, node, fill);
-}
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* fill) {
-  return forward(&Driver::cuGraphMemsetNodeSetParams, node, fill);
-}
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaMemsetParams* fill) {
   CUcontext context = nullptr;
   if (const cudaError_t error = current_context(&context); error != cudaSuccess) return remember(error);
   return forward(&Driver::cuGraphExecMemsetNodeSetParams, executable, node, fill, context);
-}
-
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                 size_t count, const cudaHostNodeParams* host) {
-  return forward(&Driver::cuGraphAddHostNode, node, graph, dependencies, count, host);
-}
-cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams* host) {
-  return forward(&Driver::cuGraphHostNodeGetParams, node, host);
-}
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* host) {
-  return forward(&Driver::cuGraphHostNodeSetParams, node, host);
-}
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const cudaHostNodeParams* host) {
-  return forward(&Driver::cuGraphExecHostNodeSetParams, executable, node, host);
-}
-
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                  size_t count) {
-  return call(&Driver::cuGraphAddEmptyNode, node, graph, dependencies, count);
-}
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                       size_t count, cudaGraph_t child) {
-  return call(&Driver::cuGraphAddChildGraphNode, node, graph, dependencies, count, child);
-}
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* graph) {
-  return call(&Driver::cuGraphChildGraphNodeGetGraph, node, graph);
-}
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child) {
-  return call(&Driver::cuGraphExecChildGraphNodeSetParams, executable, node, child);
-}
-
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                        size_t count, cudaEvent_t event) {
-  return call(&Driver::cuGraphAddEventRecordNode, node, graph, dependencies, count, event);
-}
-cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t* event) {
-  return call(&Driver::cuGraphEventRecordNodeGetEvent, node, event);
-}
-cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-  return call(&Driver::cuGraphEventRecordNodeSetEvent, node, event);
-}
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node, cudaEvent_t event) {
-  return call(&Driver::cuGraphExecEventRecordNodeSetEvent, executable, node, event);
-}
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                      size_t count, cudaEvent_t event) {
-  return call(&Driver::cuGraphAddEventWaitNode, node, graph, dependencies, count, event);
-}
-cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t* event) {
-  return call(&Driver::cuGraphEventWaitNodeGetEvent, node, event);
-}
-cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-  return call(&Driver::cuGraphEventWaitNodeSetEvent, node, event);
-}
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node, cudaEvent_t event) {
-  return call(&Driver::cuGraphExecEventWaitNodeSetEvent, executable, node, event);
-}
-
-cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                     size_t count, cudaMemAllocNodeParams* memory) {
-  return forward(&Driver::cuGraphAddMemAllocNode, node, graph, dependencies, count, memory);
-}
-cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams* memory) {
-  return forward(&Driver::cuGraphMemAllocNodeGetParams, node, memory);
-}
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
-                                    size_t count, void* memory) {
-  return forward(&Driver::cuGraphAddMemFreeNode, node, graph, dependencies, count, memory);
-}
-cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* memory) {
-  return forward(&Driver::cuGraphMemFreeNodeGetParams, node, memory);
 }
 
 }  // extern "C"

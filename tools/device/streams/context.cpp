@@ -109,20 +109,20 @@ std::vector<std::shared_ptr<Stream>> Context::streams() {
 
 void Context::hold_back(std::shared_ptr<Stream> behind, uint64_t position) {
   const std::lock_guard lock(mutex_);
-  behind_ = std::move(behind);
-  behind_position_ = position;
-  holds_back_.store(true, std::memory_order_release);
+  held_back_.behind = std::move(behind);
+  held_back_.position = position;
+  held_back_.any.store(true, std::memory_order_release);
 }
 
 std::shared_ptr<Stream> Context::held_back_by(uint64_t* position) {
-  if (!holds_back_.load(std::memory_order_acquire)) return nullptr;
+  if (!held_back_.any.load(std::memory_order_acquire)) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (behind_ != nullptr && behind_->reached(behind_position_)) {
-    behind_ = nullptr;
-    holds_back_.store(false, std::memory_order_release);
+  if (held_back_.behind != nullptr && held_back_.behind->reached(held_back_.position)) {
+    held_back_.behind = nullptr;
+    held_back_.any.store(false, std::memory_order_release);
   }
-  *position = behind_position_;
-  return behind_;
+  *position = held_back_.position;
+  return held_back_.behind;
 }
 
 void Context::drain() {
@@ -165,16 +165,17 @@ Context* create_context(Device& device, unsigned flags, bool primary) {
 
 Context* retain_primary(Device& device) {
   const std::lock_guard lock(device.mutex);
-  if (device.primary == nullptr) {
-    device.primary = create_context(device, device.primary_flags, true);
-    if (device.primary == nullptr) return nullptr;
-  } else if (device.primary_references == 0) {
+  PrimaryContext& primary = device.primary;
+  if (primary.context == nullptr) {
+    primary.context = create_context(device, primary.flags, true);
+    if (primary.context == nullptr) return nullptr;
+  } else if (primary.references == 0) {
     if (!device.open_context()) return nullptr;
-    device.primary->flags = device.primary_flags;
-    device.primary->revive();
+    primary.context->flags = primary.flags;
+    primary.context->revive();
   }
-  ++device.primary_references;
-  return device.primary;
+  ++primary.references;
+  return primary.context;
 }
 
 void drain_device(Device& device) {

@@ -72,14 +72,18 @@ class Context {
   std::atomic<uint64_t> peers{0};  // devices whose memory the context may access, a bit each; set under device.mutex
 
  private:
+  struct HeldBack {
+    std::atomic<bool> any{false};
+    std::shared_ptr<Stream> behind;
+    uint64_t position = 0;
+  };
+
   static std::atomic<int> process_status_;
   std::atomic<int> status_{CUDA_SUCCESS};
   std::mutex mutex_;
   std::shared_ptr<Stream> legacy_;
   std::vector<std::shared_ptr<Stream>> streams_;
-  std::atomic<bool> holds_back_{false};
-  std::shared_ptr<Stream> behind_;
-  uint64_t behind_position_ = 0;
+  HeldBack held_back_;
 };
 
 using ContextTable = HandleTable<Context, CUcontext, HandleKind::context>;

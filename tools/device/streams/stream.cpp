@@ -42,10 +42,41 @@ StreamTable& streams() {
   return table;
 }
 
-Stream::Stream(Context& its_context, StreamKind its_kind, unsigned its_flags, int its_priority)
-    : context(its_context), kind(its_kind), flags(its_flags), priority(its_priority), id(next_stream_id++) {
+StreamProgress::StreamProgress() {
   if (modelled_clock()) ends_ns_ = std::make_unique<std::atomic<uint64_t>[]>(kKeptEnds);
 }
+
+void StreamProgress::await(uint64_t position) {
+  if (reached(position)) return;
+  const uint64_t until = now_ns() + kSpinNs / 2;
+  while (now_ns() < until) {
+    if (reached(position)) return;
+    __builtin_ia32_pause();
+  }
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return completed_.load(std::memory_order_seq_cst) >= position; });
+  lock.unlock();
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void StreamProgress::complete(uint64_t position) {
+  completed_.store(position, std::memory_order_seq_cst);
+  if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+  { const std::lock_guard lock(mutex_); }
+  changed_.notify_all();
+}
+
+uint64_t StreamProgress::ended_ns(uint64_t position) const {
+  return ends_ns_[position % kKeptEnds].load(std::memory_order_relaxed);
+}
+
+void StreamProgress::set_ended(uint64_t position, uint64_t ns) {
+  ends_ns_[position % kKeptEnds].store(ns, std::memory_order_relaxed);
+}
+
+Stream::Stream(Context& its_context, StreamKind its_kind, unsigned its_flags, int its_priority)
+    : context(its_context), kind(its_kind), flags(its_flags), priority(its_priority), id(next_stream_id++) {}
 
 // The legacy stream runs after all that blocking streams were given, and they after what it was given. All run after a
 // copy between contexts that holds them back.
@@ -80,16 +111,16 @@ uint64_t Stream::submit(OperationPointer operation, std::vector<Wait> waits) {
   bool wake;
   uint64_t position;
   {
-    const std::lock_guard lock(mutex_);
-    if (!started_) start();
-    position = submitted_.load(std::memory_order_relaxed) + 1;
+    const std::lock_guard lock(queue_.mutex);
+    if (!queue_.started) start();
+    position = queue_.submitted.load(std::memory_order_relaxed) + 1;
     command->position = position;
-    (tail_ == nullptr ? head_ : tail_->next) = command;
-    tail_ = command;
-    submitted_.store(position, std::memory_order_release);
-    wake = sleeping_;
+    (queue_.tail == nullptr ? queue_.head : queue_.tail->next) = command;
+    queue_.tail = command;
+    queue_.submitted.store(position, std::memory_order_release);
+    wake = queue_.sleeping;
   }
-  if (wake) work_.notify_one();
+  if (wake) queue_.filled.notify_one();
   return position;
 }
 
@@ -103,7 +134,7 @@ void Stream::start() {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, thread_main, self) == 0) {
     pthread_detach(thread);
-    started_ = true;
+    queue_.started = true;
   } else {
     delete self;
     context.fail(CUDA_ERROR_OPERATING_SYSTEM);
@@ -124,17 +155,17 @@ void* Stream::thread_main(void* argument) {
 
 // All commands that wait, as a list; nullptr when the stream is closed and empty.
 Stream::Command* Stream::next_batch() {
-  const uint64_t done = completed_.load(std::memory_order_relaxed);
+  const uint64_t done = progress_.completed();
   if (submitted() == done) {
     const uint64_t until = now_ns() + kSpinNs;
     while (submitted() == done && now_ns() < until) __builtin_ia32_pause();
   }
-  std::unique_lock lock(mutex_);
-  sleeping_ = true;
-  work_.wait(lock, [&] { return head_ != nullptr || closing_; });
-  sleeping_ = false;
-  tail_ = nullptr;
-  return std::exchange(head_, nullptr);
+  std::unique_lock lock(queue_.mutex);
+  queue_.sleeping = true;
+  queue_.filled.wait(lock, [&] { return queue_.head != nullptr || queue_.closing; });
+  queue_.sleeping = false;
+  queue_.tail = nullptr;
+  return std::exchange(queue_.head, nullptr);
 }
 
 void Stream::work() {
@@ -143,13 +174,13 @@ void Stream::work() {
       perform(*command);
       const uint64_t position = command->position;
       delete std::exchange(command, command->next);
-      complete(position);
+      progress_.complete(position);
     }
   }
 }
 
 void Stream::perform(Command& command) {
-  for (const Wait& wait : command.waits) wait.stream->await(wait.position);
+  for (const Wait& wait : command.waits) wait.stream->progress_.await(wait.position);
   if (modelled_clock()) {
     time_ns_ = std::max(time_ns_, command.issued_ns);
     for (const Wait& wait : command.waits) time_ns_ = std::max(time_ns_, wait.stream->ended_ns(wait.position));
@@ -157,53 +188,27 @@ void Stream::perform(Command& command) {
   if (!context.failed() || command.operation->runs_after_failure()) {
     command.operation->execute({*this, context, id, command.activity, command.call, time_ns_});
   }
-  if (modelled_clock()) ends_ns_[command.position % kKeptEnds].store(time_ns_, std::memory_order_relaxed);
-}
-
-// Of one that was long ago, the end of another one behind it.
-uint64_t Stream::ended_ns(uint64_t position) const {
-  return ends_ns_[position % kKeptEnds].load(std::memory_order_relaxed);
-}
-
-void Stream::complete(uint64_t position) {
-  completed_.store(position, std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_seq_cst) == 0) return;
-  { const std::lock_guard lock(progress_mutex_); }
-  progress_.notify_all();
+  if (modelled_clock()) progress_.set_ended(command.position, time_ns_);
 }
 
 void Stream::wait_for(uint64_t position) {
-  if (!modelled_clock()) return await(position);
+  if (!modelled_clock()) return progress_.await(position);
   const uint64_t begun_ns = host_time_ns();
-  await(position);
+  progress_.await(position);
   host_waited(begun_ns, ended_ns(position));
-}
-
-void Stream::await(uint64_t position) {
-  if (reached(position)) return;
-  const uint64_t until = now_ns() + kSpinNs / 2;
-  while (now_ns() < until) {
-    if (reached(position)) return;
-    __builtin_ia32_pause();
-  }
-  waiters_.fetch_add(1, std::memory_order_seq_cst);
-  std::unique_lock lock(progress_mutex_);
-  progress_.wait(lock, [&] { return completed_.load(std::memory_order_seq_cst) >= position; });
-  lock.unlock();
-  waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Stream::close() {
   bool never_started;
   {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-    never_started = !started_;
+    const std::lock_guard lock(queue_.mutex);
+    queue_.closing = true;
+    never_started = !queue_.started;
   }
   if (never_started) {
     context.forget_stream(this);
   } else {
-    work_.notify_one();
+    queue_.filled.notify_one();
   }
 }
 

@@ -22,6 +22,28 @@ struct Wait {
   uint64_t position;
 };
 
+// How far a stream has got. Threads that wait for a position look for a while, then sleep.
+class StreamProgress {
+ public:
+  StreamProgress();
+  bool reached(uint64_t position) const { return completed_.load(std::memory_order_acquire) >= position; }
+  void await(uint64_t position);
+  // By the stream's own thread.
+  uint64_t completed() const { return completed_.load(std::memory_order_relaxed); }
+  void complete(uint64_t position);
+  // With the modelled clock: when the command at this position ended; where that was long ago, when another one behind
+  // it did.
+  uint64_t ended_ns(uint64_t position) const;
+  void set_ended(uint64_t position, uint64_t ns);
+
+ private:
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<uint32_t> waiters_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<std::atomic<uint64_t>[]> ends_ns_;
+};
+
 enum class StreamKind : uint8_t { created, legacy, per_thread };
 
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -41,12 +63,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Queues work; blocks while the queue is full. Returns its position.
   uint64_t submit(OperationPointer operation, std::vector<Wait> waits = {});
 
-  uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
-  bool reached(uint64_t position) const { return completed_.load(std::memory_order_acquire) >= position; }
+  uint64_t submitted() const { return queue_.submitted.load(std::memory_order_acquire); }
+  bool reached(uint64_t position) const { return progress_.reached(position); }
   // For threads of the program.
   void wait_for(uint64_t position);
   // With the modelled clock: when the command at this position, which is reached, ended.
-  uint64_t ended_ns(uint64_t position) const;
+  uint64_t ended_ns(uint64_t position) const { return progress_.ended_ns(position); }
   void drain() { wait_for(submitted()); }
 
   // The handle is gone: the thread ends after the last command.
@@ -59,30 +81,28 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   struct Command;
+  // Commands that wait for the stream's thread.
+  struct CommandQueue {
+    std::mutex mutex;
+    std::condition_variable filled;
+    Command* head = nullptr;
+    Command* tail = nullptr;
+    bool started = false;
+    bool sleeping = false;
+    bool closing = false;
+    std::atomic<uint64_t> submitted{0};
+  };
+
   void add_order(std::vector<Wait>& waits);
   void start();
   Command* next_batch();
   void work();
   void perform(Command& command);
-  void complete(uint64_t position);
-  void await(uint64_t position);
   static void* thread_main(void* argument);
 
-  std::mutex mutex_;
-  std::condition_variable work_;
-  Command* head_ = nullptr;
-  Command* tail_ = nullptr;
-  bool started_ = false;
-  bool sleeping_ = false;
-  bool closing_ = false;
-  std::atomic<uint64_t> submitted_{0};
-  std::atomic<uint64_t> completed_{0};
-  std::atomic<uint32_t> waiters_{0};
-  std::mutex progress_mutex_;
-  std::condition_variable progress_;
-  // By the modelled clock, where that is on: how far its thread has got, and when each of the last commands ended.
-  uint64_t time_ns_ = 0;
-  std::unique_ptr<std::atomic<uint64_t>[]> ends_ns_;
+  CommandQueue queue_;
+  StreamProgress progress_;
+  uint64_t time_ns_ = 0;  // by the modelled clock, where that is on: how far its thread has got
 };
 
 using StreamTable = HandleTable<Stream, CUstream, HandleKind::stream>;

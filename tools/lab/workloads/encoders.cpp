@@ -7,7 +7,7 @@ namespace reprise::tools::workloads {
 namespace {
 
 struct Encoder {
-  Training& net;
+  TokenTraining& net;
   uint64_t width, heads, ffn;
 
   Value attend(const std::string& at, const Value& x) const {
@@ -26,7 +26,7 @@ struct Encoder {
 
 // Devlin et al.: 12 layers of width 768, norms behind the sums; a classifier with two classes, as for CoLA.
 Result<Draft> build_bert(const Settings& settings) {
-  Training net("BERT base training", settings);
+  TokenTraining net("BERT base training", settings);
   const Encoder encoder{net, 768, 12, 3072};
   Value x = net.embedding("embedding", {30522, 512, 2}, encoder.width, settings["tokens"]);
   x = net.layer_norm("norm", x);
@@ -41,7 +41,7 @@ Result<Draft> build_bert(const Settings& settings) {
 
 // Dosovitskiy et al., in the size that G10 takes: patches of 32 x 32, 12 layers of width 384, norms before.
 Result<Draft> build_vit(const Settings& settings) {
-  Training net("ViT training", settings);
+  TokenTraining net("ViT training", settings);
   const Encoder encoder{net, 384, 6, 1536};
   Value x = net.images(3, 224);
   x = net.convolution("patches", x, {encoder.width, 32, 32, 32, 0, 0, 1, true});

@@ -54,7 +54,7 @@ class Inception {
                  pooled(x, 192)});
   }
 
-  Training net_;
+  ImageTraining net_;
   int number_ = 0;
 };
 

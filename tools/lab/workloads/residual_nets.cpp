@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<uint64_t, 4> kResNetBlocks = {3, 8, 36, 3};  // of both
 
 struct Normalised {
-  Training& net;
+  ImageTraining& net;
   Value operator()(const std::string& name, const Value& x, const Window& window, bool relu = true) const {
     const Value y = net.batch_norm("norm." + name, net.convolution("conv." + name, x, window));
     return relu ? net.relu("relu." + name, y) : y;
@@ -23,7 +23,7 @@ Window square(uint64_t out, uint64_t size, uint64_t stride = 1, uint64_t groups 
 }
 
 // Squeeze and excitation: every channel by a gate made of all channels' averages.
-Value excite(Training& net, const std::string& at, const Value& x, uint64_t reduction) {
+Value excite(ImageTraining& net, const std::string& at, const Value& x, uint64_t reduction) {
   Value gate = net.global_average("squeeze" + at, x);
   gate = net.relu("relu_squeeze" + at, net.linear("reduce" + at, gate, x.channels / reduction));
   gate = net.activation("sigmoid" + at, net.linear("expand" + at, gate, x.channels), true);
@@ -34,7 +34,7 @@ Value excite(Training& net, const std::string& at, const Value& x, uint64_t redu
 
 // He et al., with the stride in the 3 x 3 convolution, as in today's libraries.
 Result<Draft> build_resnet152(const Settings& settings) {
-  Training net("ResNet152 training", settings);
+  ImageTraining net("ResNet152 training", settings);
   const Normalised conv{net};
   Value x = conv("stem", net.images(3, 224), square(64, 7, 2));
   x = net.max_pool("pool", x, 3, 2, 1, false);
@@ -55,7 +55,7 @@ Result<Draft> build_resnet152(const Settings& settings) {
 
 // Hu et al.: ResNeXt's 64 groups with squeeze and excitation, three small convolutions as the stem.
 Result<Draft> build_senet154(const Settings& settings) {
-  Training net("SENet154 training", settings);
+  ImageTraining net("SENet154 training", settings);
   const Normalised conv{net};
   Value x = conv("stem1", net.images(3, 224), square(64, 3, 2));
   x = conv("stem3", conv("stem2", x, square(64, 3)), square(128, 3));

@@ -5,18 +5,16 @@ namespace reprise::tools::workloads {
 Training::Training(const std::string& model, const Settings& settings)
     : builder_(model, settings.machine, Precision::fp32), batch_(settings["batch"]) {}
 
-Value Training::value(Tensor tensor, const Shape& shape) {
+Value Training::value(const std::string& name, Tensor tensor, const Shape& shape) {
   gradients_.emplace_back();
   wanted_.push_back(true);
-  names_.emplace_back();
+  names_.push_back(name);
   return {tensor, shape.channels, shape.height, shape.width, gradients_.size() - 1};
 }
 
 Value Training::make(const std::string& name, const Tensors& inputs, const Shape& shape, const Work& work) {
   const uint64_t size = batch_ * shape.channels * shape.height * shape.width * 4;
-  const Value result = value(builder_.make(name, inputs, size, work), shape);
-  names_.back() = name;
-  return result;
+  return value(name, builder_.make(name, inputs, size, work), shape);
 }
 
 Value Training::images(uint64_t channels, uint64_t size) {
@@ -49,26 +47,6 @@ Value Training::add(const std::string& name, const Value& a, const Value& b) {
     const Tensor dy = gradient(y);
     give(a, dy);
     give(b, dy);
-  });
-  return y;
-}
-
-Value Training::concatenate(const std::string& name, const std::vector<Value>& parts) {
-  Tensors inputs;
-  uint64_t channels = 0;
-  for (const Value& part : parts) {
-    inputs.push_back(part.tensor);
-    channels += part.channels;
-  }
-  const Value y = make(name, inputs, {channels, parts.front().height, parts.front().width});
-  later([this, name, parts, y] {
-    Tensors outputs;
-    const Tensor dy = gradient(y);
-    for (const Value& part : parts) {
-      outputs.push_back(builder_.tensor("d" + name, bytes(part)));
-      give(part, outputs.back());
-    }
-    builder_.kernel("d" + name, {dy}, outputs);
   });
   return y;
 }

@@ -157,46 +157,70 @@ struct RunCounters {
 #include "preload/base/run_log_keys.def"
 };
 
-struct RunLog : RunCounters {
-  std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
-  std::string program;                     // of several, the one that which_program() names
-  Chosen chosen;                           // of several: why that one
-  std::vector<std::string> others;  // that have lines in the log, as they were called, in the order of their starts
-  std::vector<std::string> planned_others;  // ... those of which there is a plan
-  std::optional<std::string> arguments;     // none: not said, as in logs of 0.1
-  std::string program_hash;                 // "": not said
-  uint64_t recording = 0;                   // which trace this process recorded; 0: none, or not said
+// What "start" says; "end" has the budget in bytes where it is a share of the peak.
+struct RunStart {
+  std::string program;                   // of several, the one that which_program() names
+  std::optional<std::string> arguments;  // none: not said, as in logs of 0.1
+  std::string program_hash;              // "": not said
+  uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said
   std::string driver;
   std::string device;
   uint64_t link_h2d_bytes_per_s = 0;  // 0: not measured
   uint64_t link_d2h_bytes_per_s = 0;
   std::string mode;
-  std::string safety;             // "": not said
-  uint64_t planned_launches = 0;  // of the first plan
-  uint64_t audited_launches = 0;
-  uint64_t vmm_calls = 0;  // in all
-  uint64_t buffers_not_scanned = 0;
+  std::string safety;  // "": not said
   uint64_t budget_bytes = 0;
   uint64_t budget_percent = 0;  // of the peak; 0: the budget was given in bytes
   uint64_t chunk_bytes = 0;
+  uint64_t start_ns = 0;  // CLOCK_MONOTONIC; 0: not said
+  uint64_t process = 0;   // 0: not said
+};
+
+// What "plan" says of the first plan.
+struct RunFirstPlan {
   std::string plan_path;  // where it was made: mostly gone by now
-  std::string kept_plan;  // where `reprise run` has put it; "": nowhere
   std::string policy;
-  uint64_t plan_budget_bytes = 0;  // of the first plan, as the policy; 0: not said
+  uint64_t planned_launches = 0;
+  uint64_t audited_launches = 0;
+  uint64_t plan_budget_bytes = 0;  // 0: not said
   uint64_t plan_predicted_ns = 0;
   uint64_t plan_offload_bytes = 0;
   uint64_t plan_reload_bytes = 0;
-  RunPlans plans;
-  std::vector<std::string> iteration_hashes;  // of the plans, by number
-  uint64_t plan_count = 0;                    // without those that replace others
-  uint64_t plan_calls = 0;                    // of the program in an iteration of the first plan; 0: not said
+  uint64_t plan_calls = 0;  // of the program in an iteration; 0: not said
+  uint64_t plan_at_ns = 0;  // when it was ready; 0: not said
+};
+
+// What all "activate" lines come to.
+struct RunActivations {
   uint64_t activation_count = 0;
   uint64_t activation_vmm_calls = 0;
-  uint64_t first_activation = 0;  // the iteration from which on the plan was in force
-  uint64_t plan_at_ns = 0;        // when the first plan was ready; 0: not said
-  uint64_t activation_at_ns = 0;  // when it first came in force
+  uint64_t first_activation = 0;  // the iteration from which on a plan was in force
+  uint64_t activation_at_ns = 0;  // when one first came in force
   bool in_force_at_end = false;   // no divergence after the last activation
   uint64_t last_in_force = 0;     // the plan that came in force last
+};
+
+// What "end" says; in a log without one, what the other lines come to.
+struct RunEnd {
+  bool ended = false;  // there was an "end" line
+  uint64_t end_ns = 0;
+  std::optional<int> exit_code;  // that the program gave; none: not said
+  uint64_t iterations_on_demand = 0;
+  bool counted = false;                      // the replay has counted them, else keep_iterations() does
+  uint64_t divergence_count = 0;             // but for loop ends
+  std::optional<uint64_t> moved_bytes = {};  // out and back in all, or before the log was cut short; none: not known
+  uint64_t offload_bytes = 0;                // in all, planned and on demand; in a log that was cut short: planned
+  uint64_t reload_bytes = 0;
+  uint64_t vmm_calls = 0;  // in all
+  uint64_t buffers_not_scanned = 0;
+  uint64_t outside_bytes = 0;       // that the program held around Reprise, in both of these
+  uint64_t graph_bytes = 0;         // ... of them, of CUDA graphs that allocate, at most
+  uint64_t peak_used_bytes = 0;     // of chunks and of what is held around them at once; 0: not said
+  uint64_t peak_program_bytes = 0;  // that the program would take without Reprise; 0: not said
+};
+
+// Lines that come more than once, or may be missing.
+struct RunLines {
   RunExamined examined;
   std::vector<RunIteration> iterations;
   std::vector<RunDivergence> divergences;
@@ -205,33 +229,29 @@ struct RunLog : RunCounters {
   std::vector<RunOverlap> overlaps;
   std::vector<RunUnmanaged> unmanaged;
   std::vector<RunReason> reasons;
-  std::optional<RoomFigures> room;  // none: the device had room for the budget, or it is not said
   std::vector<RunShortage> shortages;
-  std::optional<RunHostFull> host_full;  // the last time
   std::vector<RunRepeats> repeats;
+  std::vector<std::string> messages;     // "message" of any line that has one
+  std::optional<RoomFigures> room;       // none: the device had room for the budget, or it is not said
+  std::optional<RunHostFull> host_full;  // the last time
   std::optional<RunRecorded> recorded;
-  std::vector<std::string> messages;  // "message" of any line that has one
-  uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said
-  uint64_t end_ns = 0;
-  bool ended = false;            // there was an "end" line
-  uint64_t process = 0;          // 0: not said
-  std::optional<int> exit_code;  // that the program gave; none: not said
+  std::optional<RunLookAhead> look_ahead;
+};
+
+struct RunLog : RunStart, RunFirstPlan, RunActivations, RunEnd, RunCounters, RunLines {
+  std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
+  Chosen chosen;                           // of several programs: why that one
+  std::vector<std::string> others;  // that have lines in the log, as they were called, in the order of their starts
+  std::vector<std::string> planned_others;  // ... those of which there is a plan
+  std::string kept_plan;                    // where `reprise run` has put the first plan; "": nowhere
+  RunPlans plans;
+  std::vector<std::string> iteration_hashes;  // of the plans, by number
+  uint64_t plan_count = 0;                    // without those that replace others
   std::optional<RunCommandEnd> command;
   std::string ending;          // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
   std::string command_ending;  // ... and the command that started it, where that ended otherwise; empty: it did not
-  uint64_t iterations_on_demand = 0;
   RunLeft left;
-  std::optional<RunLookAhead> look_ahead;
-  bool counted = false;                      // the replay has counted them, else keep_iterations() does
-  uint64_t divergence_count = 0;             // but for loop ends
-  std::optional<uint64_t> moved_bytes = {};  // out and back in all, or before the log was cut short; none: not known
-  uint64_t offload_bytes = 0;                // in all, planned and on demand; in a log that was cut short: planned
-  uint64_t reload_bytes = 0;
-  uint64_t outside_bytes = 0;       // that the program held around Reprise, in both of these
-  uint64_t graph_bytes = 0;         // ... of them, of CUDA graphs that allocate, at most
-  uint64_t peak_used_bytes = 0;     // of chunks and of what is held around them at once; 0: not said
-  uint64_t peak_program_bytes = 0;  // that the program would take without Reprise; 0: not said
-  uint64_t unreadable_lines = 0;    // cut off or damaged
+  uint64_t unreadable_lines = 0;  // cut off or damaged
 };
 
 // " (on another stream)", behind what came; empty where the names say what is different.

@@ -38,6 +38,15 @@ CUresult add_node(CUgraphNode* handle, CUgraph graph_handle, const CUgraphNode* 
   return CUDA_SUCCESS;
 }
 
+CUresult add_event_node(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                        CUgraphNodeType type, CUevent event) {
+  SIM_REQUIRE(events().get(event) != nullptr, CUDA_ERROR_INVALID_VALUE);
+  return add_node(handle, graph, dependencies, count, type, [&](GraphNode& node) {
+    node.event = event;
+    return CUDA_SUCCESS;
+  });
+}
+
 // The answer of functions that list nodes: all, or only how many when there is no array.
 CUresult list(const std::vector<CUgraphNode>& all, CUgraphNode* nodes, size_t* count) {
   SIM_REQUIRE(count != nullptr, CUDA_ERROR_INVALID_VALUE);
@@ -185,23 +194,13 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* phGraphNode, CUgraph hGraph, cons
 CUresult cuGraphAddEventRecordNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
                                    size_t numDependencies, CUevent event) {
   SIM_ENTER();
-  SIM_REQUIRE(events().get(event) != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return add_node(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-                  [&](GraphNode& node) {
-                    node.event = event;
-                    return CUDA_SUCCESS;
-                  });
+  return add_event_node(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
                                  size_t numDependencies, CUevent event) {
   SIM_ENTER();
-  SIM_REQUIRE(events().get(event) != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return add_node(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-                  [&](GraphNode& node) {
-                    node.event = event;
-                    return CUDA_SUCCESS;
-                  });
+  return add_event_node(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
 CUresult cuGraphAddMemAllocNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,

@@ -1,4 +1,6 @@
 // Graph nodes: reading and changing what they do, in a graph and in an instance.
+#include <functional>
+
 #include "tools/device/graphs/graph.h"
 #include "tools/device/graphs/parameters.h"
 #include "tools/device/memory/copy.h"
@@ -35,6 +37,25 @@ CUresult replace_in(CUgraphExec handle, CUgraphNode node_handle, CUgraphNodeType
   return CUDA_SUCCESS;
 }
 
+// *value = what `read`, a function or a member, has of a node of that type.
+template <typename Value, typename Read>
+CUresult read_node(CUgraphNode handle, CUgraphNodeType type, Value* value, Read read) {
+  GraphNode* node = nullptr;
+  SIM_TRY(find_node(handle, type, &node));
+  SIM_REQUIRE(value != nullptr, CUDA_ERROR_INVALID_VALUE);
+  *value = std::invoke(read, *node);
+  return CUDA_SUCCESS;
+}
+
+// change(node) of a node of that type, by what `value` points to.
+template <typename Change>
+CUresult change_node(CUgraphNode handle, CUgraphNodeType type, const void* value, Change change) {
+  GraphNode* node = nullptr;
+  SIM_TRY(find_node(handle, type, &node));
+  SIM_REQUIRE(value != nullptr, CUDA_ERROR_INVALID_VALUE);
+  return change(*node);
+}
+
 CUresult set_event(CUgraphNode handle, CUgraphNodeType type, CUevent event) {
   GraphNode* node = nullptr;
   SIM_TRY(find_node(handle, type, &node));
@@ -43,12 +64,12 @@ CUresult set_event(CUgraphNode handle, CUgraphNodeType type, CUevent event) {
   return CUDA_SUCCESS;
 }
 
-CUresult get_event(CUgraphNode handle, CUgraphNodeType type, CUevent* event) {
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(handle, type, &node));
-  SIM_REQUIRE(event != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *event = node->event;
-  return CUDA_SUCCESS;
+CUresult replace_event(CUgraphExec exec, CUgraphNode handle, CUgraphNodeType type, CUevent event) {
+  SIM_REQUIRE(events().get(event) != nullptr, CUDA_ERROR_INVALID_VALUE);
+  return replace_in(exec, handle, type, [&](GraphNode& node) {
+    node.event = event;
+    return CUDA_SUCCESS;
+  });
 }
 
 // Takes over what `described` has, keeping place and edges.
@@ -73,11 +94,7 @@ CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType* type) {
 
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *nodeParams = kernel_parameters(*node);
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, kernel_parameters);
 }
 
 CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {
@@ -90,10 +107,8 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v
 
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   SIM_ENTER_CONTEXT(context);
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return kernel_operation(*context, *nodeParams, &node->operation);
+  return change_node(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams,
+                     [&](GraphNode& node) { return kernel_operation(*context, *nodeParams, &node.operation); });
 }
 
 CUresult cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {
@@ -133,67 +148,46 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src) {
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D* nodeParams) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *nodeParams = memcpy_parameters(*node);
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams, memcpy_parameters);
 }
 
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D* nodeParams) {
   SIM_ENTER_CONTEXT(context);
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return memcpy_operation(*context, *nodeParams, &node->operation);
+  return change_node(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams,
+                     [&](GraphNode& node) { return memcpy_operation(*context, *nodeParams, &node.operation); });
 }
 
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS* nodeParams) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *nodeParams = memset_parameters(*node);
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams, memset_parameters);
 }
 
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS* nodeParams) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return memset_operation(*nodeParams, &node->operation);
+  return change_node(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams,
+                     [&](GraphNode& node) { return memset_operation(*nodeParams, &node.operation); });
 }
 
 CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS* nodeParams) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_HOST, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *nodeParams = host_parameters(*node->operation);
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams,
+                   [](const GraphNode& node) { return host_parameters(*node.operation); });
 }
 
 CUresult cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS* nodeParams) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_HOST, &node));
-  SIM_REQUIRE(nodeParams != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return host_operation(*nodeParams, &node->operation);
+  return change_node(hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams,
+                     [&](GraphNode& node) { return host_operation(*nodeParams, &node.operation); });
 }
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph* phGraph) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_GRAPH, &node));
-  SIM_REQUIRE(phGraph != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *phGraph = node->child->handle;
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_GRAPH, phGraph, [](const GraphNode& node) { return node.child->handle; });
 }
 
 CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent* event_out) {
   SIM_ENTER();
-  return get_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out, &GraphNode::event);
 }
 CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event) {
   SIM_ENTER();
@@ -201,7 +195,7 @@ CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event) {
 }
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent* event_out) {
   SIM_ENTER();
-  return get_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out, &GraphNode::event);
 }
 CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event) {
   SIM_ENTER();
@@ -210,20 +204,13 @@ CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event) {
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS* params_out) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &node));
-  SIM_REQUIRE(params_out != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *params_out = node->memory->parameters;
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params_out,
+                   [](const GraphNode& node) { return node.memory->parameters; });
 }
 
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr* dptr_out) {
   SIM_ENTER();
-  GraphNode* node = nullptr;
-  SIM_TRY(find_node(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, &node));
-  SIM_REQUIRE(dptr_out != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *dptr_out = node->freed;
-  return CUDA_SUCCESS;
+  return read_node(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, dptr_out, &GraphNode::freed);
 }
 
 CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams* nodeParams) {
@@ -299,20 +286,12 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode 
 
 CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event) {
   SIM_ENTER();
-  SIM_REQUIRE(events().get(event) != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return replace_in(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, [&](GraphNode& node) {
-    node.event = event;
-    return CUDA_SUCCESS;
-  });
+  return replace_event(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
 CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event) {
   SIM_ENTER();
-  SIM_REQUIRE(events().get(event) != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return replace_in(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, [&](GraphNode& node) {
-    node.event = event;
-    return CUDA_SUCCESS;
-  });
+  return replace_event(hGraphExec, hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled) {

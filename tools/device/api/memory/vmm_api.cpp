@@ -81,7 +81,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CU
   SIM_REQUIRE(size != 0 && is_unit(size), CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<PhysicalChunk> chunk;
   SIM_TRY(create_chunk(size, *prop, &chunk));
-  ++counted(chunk->device).create_calls;
+  ++counted(chunk->device).counters.create_calls;
   *handle = chunks().add(std::move(chunk));
   return CUDA_SUCCESS;
 }
@@ -91,7 +91,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   SIM_TRY(sticky_error());
   const std::shared_ptr<PhysicalChunk> chunk = chunks().share(handle);
   SIM_REQUIRE(chunk != nullptr, CUDA_ERROR_INVALID_VALUE);
-  ++counted(chunk->device).release_calls;
+  ++counted(chunk->device).counters.release_calls;
   if (chunk->handle_references.fetch_sub(1) == 1) chunks().remove(handle);
   return CUDA_SUCCESS;
 }
@@ -104,7 +104,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
   SIM_REQUIRE(offset == 0 && is_unit(size), CUDA_ERROR_NOT_SUPPORTED);  // as an H100 said, driver 580
   const std::shared_ptr<PhysicalChunk> chunk = chunks().share(handle);
   SIM_REQUIRE(chunk != nullptr, CUDA_ERROR_INVALID_VALUE);
-  ++counted(chunk->device).map_calls;
+  ++counted(chunk->device).counters.map_calls;
   return map_chunk(ptr, size, chunk);
 }
 
@@ -112,7 +112,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
   SIM_ENTER();
   SIM_TRY(sticky_error());
   const auto range = memory_map().find(ptr);
-  if (range) ++counted(range->device).unmap_calls;
+  if (range) ++counted(range->device).counters.unmap_calls;
   return unmap_chunks(ptr, size);
 }
 
@@ -121,7 +121,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* des
   SIM_TRY(sticky_error());
   SIM_REQUIRE(ptr != 0 && size != 0 && desc != nullptr && count != 0, CUDA_ERROR_INVALID_VALUE);
   const auto range = memory_map().find(ptr);
-  if (range) ++counted(range->device).set_access_calls;
+  if (range) ++counted(range->device).counters.set_access_calls;
   return set_access(ptr, size, desc, count);
 }
 

@@ -29,6 +29,16 @@ CUresult create_stream(Context& context, CUstream* handle, unsigned flags, int p
   return CUDA_SUCCESS;
 }
 
+// *value = read(stream) of the stream that `handle` means.
+template <typename Value, typename Read>
+CUresult ask(Context& context, CUstream handle, Value* value, Read read) {
+  SIM_REQUIRE(value != nullptr, CUDA_ERROR_INVALID_VALUE);
+  std::shared_ptr<Stream> stream;
+  SIM_TRY(resolve_stream(context, handle, &stream));
+  *value = read(*stream);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 extern "C" {
@@ -100,38 +110,22 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 
 CUresult cuStreamGetFlags(CUstream hStream, unsigned int* flags) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(flags != nullptr, CUDA_ERROR_INVALID_VALUE);
-  std::shared_ptr<Stream> stream;
-  SIM_TRY(resolve_stream(*context, hStream, &stream));
-  *flags = stream->flags;
-  return CUDA_SUCCESS;
+  return ask(*context, hStream, flags, [](const Stream& stream) { return stream.flags; });
 }
 
 CUresult cuStreamGetPriority(CUstream hStream, int* priority) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(priority != nullptr, CUDA_ERROR_INVALID_VALUE);
-  std::shared_ptr<Stream> stream;
-  SIM_TRY(resolve_stream(*context, hStream, &stream));
-  *priority = stream->priority;
-  return CUDA_SUCCESS;
+  return ask(*context, hStream, priority, [](const Stream& stream) { return stream.priority; });
 }
 
 CUresult cuStreamGetId(CUstream hStream, unsigned long long* streamId) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(streamId != nullptr, CUDA_ERROR_INVALID_VALUE);
-  std::shared_ptr<Stream> stream;
-  SIM_TRY(resolve_stream(*context, hStream, &stream));
-  *streamId = stream->id;
-  return CUDA_SUCCESS;
+  return ask(*context, hStream, streamId, [](const Stream& stream) { return stream.id; });
 }
 
 CUresult cuStreamGetCtx(CUstream hStream, CUcontext* pctx) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(pctx != nullptr, CUDA_ERROR_INVALID_VALUE);
-  std::shared_ptr<Stream> stream;
-  SIM_TRY(resolve_stream(*context, hStream, &stream));
-  *pctx = stream->context.handle;
-  return CUDA_SUCCESS;
+  return ask(*context, hStream, pctx, [](const Stream& stream) { return stream.context.handle; });
 }
 
 CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx) {
@@ -142,11 +136,7 @@ CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreen
 
 CUresult cuStreamGetDevice(CUstream hStream, CUdevice* device) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_VALUE);
-  std::shared_ptr<Stream> stream;
-  SIM_TRY(resolve_stream(*context, hStream, &stream));
-  *device = stream->context.device.ordinal;
-  return CUDA_SUCCESS;
+  return ask(*context, hStream, device, [](const Stream& stream) { return stream.context.device.ordinal; });
 }
 
 // Managed memory is one kind of memory here, so attaching it only has to be ordered.
