@@ -95,7 +95,7 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   memory_.mappings.allow_peers(shared_.common.peers[static_cast<size_t>(shared_.device)].load());
   size_t total = 0;
   if (shared_.strict) result = driver().cuDeviceTotalMem(&total, shared_.device);
-  if (result == CUDA_SUCCESS) result = choose_safety(&memory_, shared_.strict, total / chunk_bytes);
+  if (result == CUDA_SUCCESS) result = make_safety(&memory_, shared_.strict, total / chunk_bytes);
   if (result != CUDA_SUCCESS) return result;
   pager_.mappings.limit = most_mappings();
   pager_.hooks.before_fit = &Dispatcher::rise_with_working_set;

@@ -52,7 +52,7 @@ CUresult BesideCalls::make_room_for(BesideCall* call, Session* session) noexcept
   counters.given_bytes.fetch_add(call->promised);  // whoever looks before the call has ended finds it explained
   const uint64_t outside = account_.around.bytes();
   const uint64_t peak = account_.peak_beside_outside(counters.peak_footprint_bytes.load());
-  if (session->memory().chunks.bytes() + outside <= known_budget(rule, peak, outside)) return CUDA_SUCCESS;
+  if (session->memory().chunks.bytes() + outside <= budget_in_bytes(rule, peak, outside)) return CUDA_SUCCESS;
   const CUresult result = session->orders().run_errand(Errand::make_room, kRoomBeside);
   if (result == CUDA_SUCCESS || rule.bytes == 0 || managed) return CUDA_SUCCESS;
   account_.around.promise_ends(call->promised, 0);

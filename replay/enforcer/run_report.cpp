@@ -213,7 +213,7 @@ void RunReport::say_above_budget(Session& last, uint64_t peak) noexcept {
   const WhyUnplanned& why = last.plans().why();
   const bool failed = has_told_of_failure(&last);
   const uint64_t budget = account_.known(account_.peak_of_program());
-  const uint64_t share = known_budget(account_.budget, account_.peak_of_program(), 0);
+  const uint64_t share = budget_in_bytes(account_.budget, account_.peak_of_program(), 0);
   const bool above = peak > budget && !config_.audit && (!failed || account_.fixed_budget() != 0);
   const char* const unplanned = failed || why.too_little().empty() ? "" : phrase<Cause::nothing_planned>();
   if (above && say_why_above(unplanned, peak, share)) return;

@@ -95,7 +95,7 @@ class Account {
   BudgetRule rule() const noexcept;
   // ... in bytes, for a program whose peak was `peak_bytes`.
   uint64_t known(uint64_t peak_bytes, uint64_t outside_bytes = 0) const noexcept {
-    return known_budget(rule(), peak_bytes, outside_bytes);
+    return budget_in_bytes(rule(), peak_bytes, outside_bytes);
   }
   // 0: a percentage, or not known yet.
   uint64_t fixed_budget() const noexcept { return fixed_budget_.load(std::memory_order_relaxed); }

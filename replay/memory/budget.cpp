@@ -8,7 +8,7 @@
 #include "preload/footprint/headroom.h"
 
 namespace reprise::replay {
-uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
+uint64_t budget_in_bytes(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
   if (rule.bytes != 0) return rule.bytes;
   const double share = rule.fraction * static_cast<double>(peak_bytes + outside_bytes);
   return std::max(static_cast<uint64_t>(share), rule.least_bytes);
@@ -16,7 +16,7 @@ uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outs
 
 uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outside_bytes, uint64_t peak_bytes,
                      uint64_t largest_working_set) noexcept {
-  const uint64_t budget = known_budget(rule, peak_bytes, outside_bytes);
+  const uint64_t budget = budget_in_bytes(rule, peak_bytes, outside_bytes);
   const uint64_t chunks = (budget - std::min(budget, outside_bytes)) / chunk_bytes;
   return rule.bytes != 0 ? chunks : std::max(chunks, largest_working_set);
 }

@@ -30,7 +30,7 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
                      uint64_t largest_working_set) noexcept;
 
 // The budget in bytes as it is known now, for the planner and for messages.
-uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept;
+uint64_t budget_in_bytes(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept;
 
 // Device memory that the program holds around Reprise, from before the first managed allocation on: contexts, module
 // images, pools, other allocations. A device tells only what all processes hold, so of what more is held than at open()

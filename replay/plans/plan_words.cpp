@@ -64,7 +64,7 @@ void warn_of_given(const Config& config, const Shared& shared, const plan::Plan&
     say<Cause::plan_of_another_kind>(config.plan, other);
   }
   if (!config.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
-  const uint64_t allowed = known_budget(shared.account.budget, plan.peak_bytes, 0);
+  const uint64_t allowed = budget_in_bytes(shared.account.budget, plan.peak_bytes, 0);
   if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
     say<Cause::plan_of_another_kind>(config.plan, less);
   }

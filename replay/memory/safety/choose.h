@@ -11,7 +11,7 @@
 namespace reprise::replay {
 
 // `strict`: also audited safety. It may have to copy `most_chunks` chunks. Errors: the driver's.
-inline CUresult choose_safety(ManagedMemory* memory, bool strict, uint64_t most_chunks) noexcept {
+inline CUresult make_safety(ManagedMemory* memory, bool strict, uint64_t most_chunks) noexcept {
   auto of_audited = std::make_unique<TrustedSafety>(memory);
   if (!strict) {
     memory->safety.choose(std::make_unique<TrustedSafety>(memory), std::move(of_audited));

@@ -25,7 +25,7 @@ struct SmallDevice {
     memory.blocks.open(chunk_bytes);
     memory.chunks.set_limit(limit);
     memory.mappings.open(&memory.chunks, &memory.lanes, 0);
-    choose_safety(&memory, safety == Safety::strict, 1024);
+    make_safety(&memory, safety == Safety::strict, 1024);
     driver.clear();
   }
 
