@@ -180,12 +180,18 @@ TEST(Facts, AUniformRegisterIsChangedForAllThreads) {
             "closed 0r 8r");
 }
 
-// A float of two registers that an atomic returns overwrites both.
+TEST(Facts, TheLeastOfTwoIsEither) {
+  EXPECT_EQ(uses(facts_of({"LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]", "IMNMX.U32 R2, R2, R4, PT",
+                           "IMNMX.U32 R3, R3, R5, PT", "LDG.E R0, desc[UR4][R2.64]", "EXIT"})),
+            "closed 0r 8r");
+}
+
+// What an atomic of doubles returns overwrites two registers: the upper half of the old address is gone, too.
 TEST(Facts, AnAtomicOfDoublesReturnsTwoRegisters) {
-  const std::vector<std::string> lines = {"LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]",
-                                          "ATOMG.E.ADD.F64.RN.STRONG.GPU PT, R4, desc[UR4][R2.64], R8",
-                                          "STG.E desc[UR4][R4.64], R0", "EXIT"};
-  EXPECT_EQ(uses(facts_of(lines)), "hidden 0arw");
+  EXPECT_EQ(uses(facts_of({"LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]", "MOV R6, R4",
+                           "ATOMG.E.ADD.F64.RN.STRONG.GPU PT, R4, desc[UR4][R2.64], R8", "MOV R7, R5",
+                           "STG.E desc[UR4][R6.64], R0", "EXIT"})),
+            "hidden 0arw");
 }
 
 // An address made of numbers alone leads nowhere that is known.
