@@ -49,7 +49,8 @@ class Classifier {
                           std::all_of(choices.begin(), choices.end(), [](const Bases& x) { return x.size() == 1; });
       if (single) return {Grade::closed, {bases}, without(words_, bases)};
       // Made in another way, but of these words alone.
-      return words_.empty() ? AddressClass{Grade::hidden, {Bases{}}, {}} : AddressClass{Grade::closed, {words_}, {}};
+      return words_.empty() ? AddressClass{Grade::hidden, {Bases{}}, {}}
+                            : AddressClass{Grade::closed, {words_}, {}, true};
     }
     // A base that its own index is made of: p + (q - p) / 4 * 4 leads to q.
     if (!clean || meet(bases, inside()) || meet(bases, minus_)) return {Grade::hidden, {loaded_}, words_};

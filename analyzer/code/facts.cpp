@@ -89,7 +89,7 @@ class Collector {
     for (const Base& base : found.numbers) facts_.uses[base].index = true;
     for (const ValueId value : access.data) store(value);
     facts_.sites.try_emplace(
-        {access.how, found.grade, access.descriptor, std::move(found.choices), std::move(found.numbers)},
+        {access.how, found.grade, access.descriptor, found.derived, std::move(found.choices), std::move(found.numbers)},
         text_of(machine_.listing, access.instruction));
   }
 

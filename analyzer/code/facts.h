@@ -65,12 +65,13 @@ struct Site {
   How how = How::read;
   Grade grade = Grade::closed;
   bool descriptor = false;
+  bool derived = false;  // made of words in a way that may change which address they are
   std::set<std::set<Base>> choices;
   std::set<Base> numbers;
 
   bool operator<(const Site& other) const {
-    return std::tie(how, grade, descriptor, choices, numbers) <
-           std::tie(other.how, other.grade, other.descriptor, other.choices, other.numbers);
+    return std::tie(how, grade, descriptor, derived, choices, numbers) <
+           std::tie(other.how, other.grade, other.descriptor, other.derived, other.choices, other.numbers);
   }
 };
 

@@ -47,10 +47,21 @@ class Resolver {
       const bool any_of_table = choice.size() == 1 && choice.begin()->kind == BaseKind::computed && !here.empty();
       if (site.grade != Grade::closed && here.size() + fixed != 1 && !any_of_table) return std::nullopt;
     }
-    if (site.grade == Grade::closed) return all;
+    if (site.grade == Grade::closed) return leads_astray(site, all) ? std::nullopt : std::optional(all);
     Words numbers;
     for (const Base& base : site.numbers) add(base, numbers);
     return numbers.empty() ? std::optional(all) : std::nullopt;
+  }
+
+  // An address may be kept in another form, shifted for one: then no word shows it.
+  bool leads_astray(const Site& site, const Words& found) const {
+    if (!site.derived || !found.empty()) return false;
+    return std::any_of(site.choices.begin(), site.choices.end(), [&](const std::set<Base>& choice) {
+      return std::any_of(choice.begin(), choice.end(), [&](const Base& base) {
+        return base.kind == BaseKind::computed ||
+               (base.kind == BaseKind::parameter && !launch_.null.contains(base.key));
+      });
+    });
   }
 
   bool is_fixed_here(const Base& base) const {

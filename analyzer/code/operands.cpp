@@ -1,6 +1,8 @@
 // What operands are worth: registers, constants, addresses of symbols.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/code/machine.h"
 
 namespace reprise::code {
@@ -11,10 +13,22 @@ constexpr uint32_t kLocalWindow = 0x20;
 constexpr uint32_t kStack = 0x28;
 enum : uint8_t { kLaunchBank = 0, kLiteralBank = 2, kConstantBank = 3, kAddressBank = 4 };
 
+uint32_t parameter_bytes(const images::KernelCode& kernel) {
+  uint32_t bytes = 0;
+  for (const images::ParameterImage& parameter : kernel.parameters)
+    bytes = std::max(bytes, parameter.offset + parameter.bytes);
+  return bytes;
+}
+
 ValueId launch_word(KernelMachine& machine, uint32_t word) {
   const bool upper = word / 4 % 2 != 0;
   const uint32_t base = machine.kernel.parameters_at;
-  if (word >= base) return machine.values.symbol({BaseKind::parameter, (word - base) & ~7U}, upper);
+  if (word >= base) {
+    // What stands behind the parameters is not the launch's to show.
+    const bool behind = word - base >= ((parameter_bytes(machine.kernel) + 7) & ~7U);
+    return machine.values.symbol(behind ? Base{BaseKind::constants, 0} : Base{BaseKind::parameter, (word - base) & ~7U},
+                                 upper);
+  }
   if (word < kDimensions) return ValueTable::kNumber;
   if (word == kStack) return machine.values.symbol({BaseKind::stack, 0}, false);
   if ((word & ~7U) == kLocalWindow) return machine.values.symbol({BaseKind::local, 0}, upper);

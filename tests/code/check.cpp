@@ -45,6 +45,13 @@ std::string bases_of(const CodeFacts& facts, bool written) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+std::string derived_in(const CodeFacts& facts) {
+  for (const auto& [site, instruction] : facts.sites) {
+    if (site.derived) return " derived: " + instruction;
+  }
+  return "";
+}
+
 int survey(const char* cubin, const char* text) {
   const auto image = images::parse_code(content_of(cubin));
   const auto begin = std::chrono::steady_clock::now();
@@ -66,7 +73,8 @@ int survey(const char* cubin, const char* text) {
         listing.value().section(listing.value().code()[*listing.value().function(kernel.name)].section).count;
     fmt::print("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.2f}\t{}\n", kernel.name,
                facts.known() ? name_of(facts.grade) : "unknown", facts.repeats() ? 1 : 0, bases_of(facts, false),
-               bases_of(facts, true), impurities, count, took.count(), facts.unknown.value_or(facts.worst));
+               bases_of(facts, true), impurities, count, took.count(),
+               facts.unknown.value_or(facts.worst + derived_in(facts)));
   }
   return 0;
 }

@@ -69,6 +69,8 @@ K list(const Node* n, float* o) {
   for (; n; n = n->next) s += n->value;
   *o = s;
 }
+// TRUTH handleparameter live=8 read= write=8 hidden=1 pure=0
+K handleparameter(uint64_t h, float* o) { o[threadIdx.x] = *(const float*)((h << 9) + threadIdx.x * 4); }
 // TRUTH encoded live=0,16 read=0 write=16 hidden=1 pure=0
 K encoded(const uint64_t* t, uint64_t key, float* o) {
   o[threadIdx.x] = ((const float*)(t[blockIdx.x] ^ key))[threadIdx.x];

@@ -173,6 +173,13 @@ TEST(Facts, APredicateThatChangesIsForgotten) {
   EXPECT_EQ(uses(facts_of(lines)), "closed 0r 8rw");
 }
 
+// Any instruction may set a predicate, not only comparisons: of registers that a warp gets, whether it got them.
+TEST(Facts, PredicatesOfOtherInstructionsAreForgottenToo) {
+  EXPECT_EQ(uses(facts_of({"ULDC.64 UR4, c[0x0][0x210]", "@UP0 ULDC.64 UR4, c[0x0][0x218]",
+                           "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8", "@UP0 LDG.E R0, desc[UR8][UR4]", "EXIT"})),
+            "closed 0r 8r");
+}
+
 // A uniform register is one for the whole warp: threads whose predicate is false see it changed.
 TEST(Facts, AUniformRegisterIsChangedForAllThreads) {
   EXPECT_EQ(uses(facts_of({"ULDC.64 UR6, c[0x0][0x210]", "LDC.64 R2, c[0x0][0x218]", "ISETP.NE.AND P0, PT, R9, RZ, PT",

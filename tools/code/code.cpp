@@ -89,7 +89,8 @@ std::string list_of(const CodeFacts& facts, const std::set<Base>& bases) {
 
 std::string site_text(const CodeFacts& facts, const code::Site& site, const std::string& instruction) {
   constexpr const char* kHow[] = {"reads", "writes", "updates"};
-  std::string text = fmt::format("  {} ({})", kHow[static_cast<size_t>(site.how)], code::name_of(site.grade));
+  std::string text = fmt::format("  {} ({})", kHow[static_cast<size_t>(site.how)],
+                                 site.derived ? "derived" : code::name_of(site.grade));
   const char* between = " ";
   for (const std::set<Base>& choice : site.choices) {
     const std::string bases = list_of(facts, choice);
