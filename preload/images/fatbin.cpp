@@ -116,17 +116,7 @@ Result<Image> parse_entry(const FatbinEntry& entry) {
   return parse_ptx(text.substr(0, text.find('\0')));
 }
 
-}  // namespace
-
-uint64_t fatbin_extent(const void* image) {
-  FatbinHeader header;
-  std::memcpy(&header, image, sizeof header);
-  uint64_t end;
-  if (header.magic != kFatbinMagic) return 0;
-  return __builtin_add_overflow(header.payload_bytes, header.header_bytes, &end) ? 0 : end;
-}
-
-Result<Image> parse_fatbin(Bytes bytes, uint32_t architecture) {
+Result<std::vector<FatbinEntry>> best_entries(Bytes bytes, uint32_t architecture) {
   const auto entries = read_entries(bytes);
   if (!entries.ok()) return entries.status();
   // Cubins before PTX, then the newest architecture; several files of that architecture belong together.
@@ -139,14 +129,48 @@ Result<Image> parse_fatbin(Bytes bytes, uint32_t architecture) {
     if (best == nullptr || rank(entry) > rank(*best)) best = &entry;
   }
   if (best == nullptr) return Status(StatusCode::unsupported, "fatbin: neither a cubin nor PTX for this device in it");
+  std::vector<FatbinEntry> chosen;
+  for (const auto& entry : entries.value()) {
+    if (rank(entry) == rank(*best) && runs_on(entry.header, architecture)) chosen.push_back(entry);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+uint64_t fatbin_extent(const void* image) {
+  FatbinHeader header;
+  std::memcpy(&header, image, sizeof header);
+  uint64_t end;
+  if (header.magic != kFatbinMagic) return 0;
+  return __builtin_add_overflow(header.payload_bytes, header.header_bytes, &end) ? 0 : end;
+}
+
+Result<Image> parse_fatbin(Bytes bytes, uint32_t architecture) {
+  const auto entries = best_entries(bytes, architecture);
+  if (!entries.ok()) return entries.status();
   Image image;
   for (const auto& entry : entries.value()) {
-    if (rank(entry) != rank(*best) || !runs_on(entry.header, architecture)) continue;
     auto part = parse_entry(entry);
     if (!part.ok()) return part;
     merge_image(image, std::move(part.value()));
   }
   return image;
+}
+
+Result<std::vector<std::string>> fatbin_cubins(Bytes bytes, uint32_t architecture) {
+  const auto entries = best_entries(bytes, architecture);
+  if (!entries.ok()) return entries.status();
+  std::vector<std::string> cubins;
+  for (const auto& entry : entries.value()) {
+    if (entry.header.kind != kEntryCubin)
+      return Status(StatusCode::unsupported, "fatbin: only PTX for this device in it");
+    std::vector<uint8_t> storage;
+    const auto content = unpack(entry, storage);
+    if (!content.ok()) return content.status();
+    cubins.emplace_back(reinterpret_cast<const char*>(content.value().data()), content.value().size());
+  }
+  return cubins;
 }
 
 }  // namespace reprise::images

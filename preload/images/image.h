@@ -19,6 +19,7 @@ struct KernelImage {
   std::string name;  // mangled
   std::vector<ParameterImage> parameters;
   bool parameters_known = false;
+  uint32_t parameters_at = 0;  // where they begin in constant bank 0; 0: not known
   uint32_t static_shared_bytes = 0;
   uint32_t max_threads = 1024;
 };

@@ -22,6 +22,8 @@ uint64_t fatbin_extent(const void* image);
 Result<Image> parse_cubin(Bytes bytes);
 Result<Image> parse_fatbin(Bytes bytes, uint32_t architecture);
 Result<Image> parse_ptx(std::string_view text);
+// The unpacked cubins that parse_fatbin() reads.
+Result<std::vector<std::string>> fatbin_cubins(Bytes bytes, uint32_t architecture);
 
 // Adds `more` to `image`; a kernel or global that is there already is kept.
 void merge_image(Image& image, Image more);

@@ -1,6 +1,8 @@
 // What others write: device code, task graphs, machine files, run logs.
 #include <string>
 
+#include "analyzer/code/facts.h"
+#include "analyzer/code/listing/listing.h"
 #include "analyzer/planner/planner.h"
 #include "preload/images/image.h"
 #include "tests/fuzz/readers.h"
@@ -26,6 +28,21 @@ bool read_image(std::string_view bytes) {
     FUZZ_CHECK(held <= (packed ? uint64_t{1} << 28 : 8 * bytes.size()));
   }
   return accepted;
+}
+
+bool read_disassembly(std::string_view bytes) {
+  const Result<code::Listing> listing = code::Listing::read(std::string(bytes));
+  if (!listing.ok()) {
+    FUZZ_CHECK(one_line(listing.status().message()));
+    return false;
+  }
+  images::KernelCode kernel{.name = "kernel", .parameters_at = 0x210, .parameters = {}, .parameters_known = true};
+  for (uint32_t offset = 0; offset < 64; offset += 8) kernel.parameters.push_back({offset, 8});
+  images::CodeImage image;
+  image.addresses = {{0, "variable"}, {8, "malloc"}, {16, "function"}};
+  const code::CodeFacts facts = code::analyse(listing.value(), image, kernel);
+  FUZZ_CHECK(facts.known() || one_line(*facts.unknown));
+  return facts.known();
 }
 
 bool read_graph(std::string_view bytes) {

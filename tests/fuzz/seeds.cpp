@@ -26,6 +26,37 @@ constexpr char kMachine[] = R"({"format": "reprise-machine", "version": 1, "devi
  "simulated": true, "memory_bytes": 8589934592, "h2d_bytes_per_second": 2.4e10, "d2h_bytes_per_second": 2.4e10,
  "copy_latency_ns": 10000, "hbm_bytes_per_second": 4.8e12, "devices": 2, "remap_ns_per_chunk": 0})";
 
+// A loop, a call, a predicate that chooses, shared memory, the stack, a table, an atomic.
+constexpr char kDisassembly[] = R"(	.target	sm_90
+	.section	.text.kernel,"ax",@progbits
+kernel:
+        /*0000*/  LDC R1, c[0x0][0x28] ;
+        /*0010*/  ULDC.64 UR4, c[0x0][0x208] ;
+        /*0020*/  LDC.64 R2, c[0x0][0x210] ;
+        /*0030*/  S2R R6, SR_CTAID.X ;
+        /*0040*/  BSSY B0, `(.L_x_1) ;
+        /*0050*/  ISETP.GE.U32.AND P0, PT, R6, 0x20, PT ;
+        /*0060*/  @!P0 LDC.64 R2, c[0x0][R6+0x218] ;
+        /*0070*/  IMAD.WIDE R8, R6, 0x4, R2 ;
+        /*0080*/  @P0 BRA `(.L_x_1) ;
+        /*0090*/  LDG.E.64 R10, desc[UR4][R8.64+0x8] ;
+        /*00a0*/  STS.64 [R6], R10 ;
+        /*00b0*/  STL [R1+0x4], R2 ;
+        /*00c0*/  BSYNC B0 ;
+.L_x_1:
+        /*00d0*/  LDL R12, [R1+0x4] ;
+        /*00e0*/  LDS.64 R14, [R6] ;
+        /*00f0*/  MOV R20, 0x110 ;
+        /*0100*/  CALL.REL.NOINC `(function) ;
+        /*0110*/  ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R8.64], R12 ;
+        /*0120*/  @P0 BRX R2 -0x90 (*"BRANCH_TARGETS .L_x_1,.L_x_1"*) ;
+        /*0130*/  EXIT ;
+function:
+        /*0140*/  IADD3 R8, P1, R8, R14, RZ ;
+        /*0150*/  IADD3.X R9, R9, R15, RZ, P1, !PT ;
+        /*0160*/  RET.REL.NODEC R20 `(kernel) ;
+)";
+
 constexpr const char* kAmounts[] = {"12GiB",        "1.5G",        "800 MB", "50%",
                                     "30%..100%:5%", "40GiB,30GiB", "4096",   " 1e3 KiB "};
 
@@ -68,6 +99,7 @@ void add_files(const fs::path& folder, const std::string& reader, std::vector<Se
 }
 
 void add_texts(std::vector<Seed>& to) {
+  to.push_back({"disassembly", "some", kDisassembly});
   to.push_back({"graph", "two_devices", kGraph});
   to.push_back({"machine", "some_keys", kMachine});
   to.push_back({"run_log", "sample", tools::test::sample_run_log()});

@@ -6,6 +6,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/options.h"
 #include "tools/cli/version.h"
+#include "tools/code/code.h"
 #include "tools/manual/help_formatter.h"
 
 namespace reprise::tools {
@@ -27,6 +28,9 @@ constexpr CommandRow kCommands[] = {
     {"audit", "Run a program to see which of its kernels touch nothing but their operands, for --safety audited",
      declare_audit},
     {"facts", "Show what is known of kernels: what they read and write, and why that is thought", declare_facts},
+    {"code",
+     "Show what the machine code of kernels proves: which operands they read and write, and by which instruction",
+     declare_code},
     {"doctor", "Check whether Reprise can work on this machine", declare_doctor},
     {"bug", "Pack files without your names, and what doctor says, to report a bug", declare_bug},
     {"help", "Print this, the help of a command or of the environment, man pages, completions", declare_help},

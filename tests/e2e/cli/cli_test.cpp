@@ -98,6 +98,12 @@ TEST_F(Cli, FilesThatAreNotWhatTheyShouldBe) {
                  "one more file of the same kind");
 }
 
+TEST_F(Cli, CodeOfWhatIsNoImage) {
+  expect_refused(reprise({"code", path("missing.cubin")}), 1, "missing.cubin");
+  expect_refused(reprise({"code", write("text.cubin", "hello, world")}), 1, "text.cubin: neither a cubin nor a fatbin");
+  expect_refused(reprise({"code", write("libcublas.so.13", "")}), 1, "libcublas.so.13: one of NVIDIA's libraries");
+}
+
 // `reprise run` alone finds nothing out.
 TEST_F(Cli, FactsOfNothingSayWhoFindsThemOut) {
   const Finished finished = well(reprise({"facts", "--folder", path("none")}));

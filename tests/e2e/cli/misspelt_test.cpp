@@ -63,7 +63,8 @@ TEST_F(Misspelt, HelpIsInPlainWords) {
   EXPECT_TRUE(has(run_help, "--examine SECONDS (0 to 86400) (not with --defragment)"));
   EXPECT_TRUE(has(run_help, "--defragment (not with --budget, --examine, --no-memory, --output, "));
   EXPECT_TRUE(has(reprise({"export", "--help"}).out, "Usage: reprise export [OPTIONS] files...\n"));
-  for (const char* command : {"run", "record", "plan", "simulate", "replay", "report", "export", "facts", "audit"}) {
+  for (const char* command :
+       {"run", "record", "plan", "simulate", "replay", "report", "export", "facts", "audit", "code"}) {
     const std::string help = reprise({command, "--help"}).out;
     for (const char* word : {"TEXT:", "INT", "REQUIRED", "Excludes:", "x)"}) {
       EXPECT_FALSE(has(help, word)) << command << word;
