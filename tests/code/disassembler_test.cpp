@@ -47,6 +47,9 @@ TEST(Licence, LibrariesOfNvidiaAreLeftAlone) {
   EXPECT_TRUE(is_nvidias_file("/lib/libcublasLt.so.13"));
   EXPECT_FALSE(is_nvidias_file("/lib/libtorch_cuda.so"));
   EXPECT_TRUE(is_nvidias("_ZN8cublasLt19splitKreduce_kernelE"));
+  EXPECT_TRUE(is_nvidias("ampere_sgemm_128x64_tn"));
+  EXPECT_TRUE(is_nvidias("cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4"));
+  EXPECT_FALSE(is_nvidias("_ZN7cutlass6KernelINS_4gemm6kernel4GemmEEEvNT_6ParamsE"));
   EXPECT_FALSE(is_nvidias("_ZN2at6native18elementwise_kernelE"));
 }
 
