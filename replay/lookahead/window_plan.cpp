@@ -4,7 +4,7 @@
 
 namespace reprise::replay {
 
-void WindowPlan::restart(OpIndex next, uint64_t free_chunks) noexcept {
+void WindowPlan::restart(HistoryIndex next, uint64_t free_chunks) noexcept {
   cursor_ = next;
   free_ = free_chunks;
   stalled_ = false;
@@ -17,12 +17,12 @@ void WindowPlan::restart(OpIndex next, uint64_t free_chunks) noexcept {
 }
 
 void WindowPlan::is_there(const CallHistory& history, Mover mover, uint64_t chunks) {
-  const OpIndex next_use = cursor_ == 0 ? 0 : history.next_use(mover, cursor_ - 1);
+  const HistoryIndex next_use = cursor_ == 0 ? 0 : history.next_use(mover, cursor_ - 1);
   places_[mover] = {chunks, next_use, 0};
   furthest_.emplace(next_use, mover);
 }
 
-void WindowPlan::extend(const CallHistory& history, OpIndex next) {
+void WindowPlan::extend(const CallHistory& history, HistoryIndex next) {
   while (!stalled_ && cursor_ < history.end() && cursor_ < next + kMostOps && moves_.size() < kMostMoves) {
     const bool known = cursor_ < history.tail();
     if (!known) predicted_ = history.predicted(cursor_);
@@ -113,7 +113,7 @@ uint32_t WindowPlan::lives_later(Mover mover) const noexcept {
   return frees == frees_.end() ? 0 : frees->second;
 }
 
-bool WindowPlan::confirm(OpIndex index, const HistoryOp& called) {
+bool WindowPlan::confirm(HistoryIndex index, const HistoryOp& called) {
   if (index >= cursor_) return true;
   if (foreseen_.empty()) return false;
   const HistoryOp expected = std::move(foreseen_.front());

@@ -19,7 +19,7 @@ struct Move {
   Kind kind = Kind::leave;
   Mover mover = Mover::none;
   uint64_t chunks = 0;
-  OpIndex at = 0;  // come: before this op; leave: when all ops below this one are done
+  HistoryIndex at = 0;  // come: before this op; leave: when all ops below this one are done
   // Predicted frees of the mover before: it stands for a tensor that is still to be allocated. 0: the one that lives.
   uint32_t lives_later = 0;
 };
@@ -30,11 +30,11 @@ class WindowPlan {
   static constexpr uint64_t kMostMoves = 256;  // that are planned and not begun
 
   // Begins anew at op `next`, with so much room, and nothing there.
-  void restart(OpIndex next, uint64_t free_chunks) noexcept;
+  void restart(HistoryIndex next, uint64_t free_chunks) noexcept;
   // ... but for this one.
   void is_there(const CallHistory& history, Mover mover, uint64_t chunks);
   // Plans further ops, until there is no room before one. `next`: the op that is performed next.
-  void extend(const CallHistory& history, OpIndex next);
+  void extend(const CallHistory& history, HistoryIndex next);
   // The limit of chunks has risen.
   void add_room(uint64_t chunks) noexcept {
     free_ += chunks;
@@ -42,23 +42,23 @@ class WindowPlan {
   }
   // An op that was predicted has been called: is it what was planned for? Tensors that were still to be allocated get
   // their names.
-  bool confirm(OpIndex index, const HistoryOp& called);
+  bool confirm(HistoryIndex index, const HistoryOp& called);
   // The program has freed it behind its last call.
   void freed(const CallHistory& history, Mover mover) {
     if (cursor_ <= history.tail()) end_life(mover);
   }
 
-  OpIndex cursor() const noexcept { return cursor_; }
+  HistoryIndex cursor() const noexcept { return cursor_; }
   std::deque<Move>& moves() noexcept { return moves_; }
   const std::deque<Move>& moves() const noexcept { return moves_; }
 
  private:
   struct WindowPlace {
     uint64_t chunks = 0;
-    OpIndex next_use = 0;
-    OpIndex free_from = 0;  // when all ops below this one are done, it may leave
+    HistoryIndex next_use = 0;
+    HistoryIndex free_from = 0;  // when all ops below this one are done, it may leave
   };
-  using Furthest = std::set<std::pair<OpIndex, Mover>>;
+  using Furthest = std::set<std::pair<HistoryIndex, Mover>>;
 
   bool plan(const CallHistory& history, const HistoryOp& op);
   bool make_room(uint64_t chunks, const std::vector<Mover>& needed);
@@ -69,7 +69,7 @@ class WindowPlan {
   uint32_t lives_later(Mover mover) const noexcept;
   void rename(Mover before, Mover now);
 
-  OpIndex cursor_ = 0;
+  HistoryIndex cursor_ = 0;
   uint64_t free_ = 0;
   bool stalled_ = false;                           // there is no room before op `cursor_`
   std::unordered_map<Mover, WindowPlace> places_;  // what is there before op `cursor_`

@@ -70,7 +70,7 @@ uint64_t performed_arrivals(WindowPlan& plan, const CallHistory& history, const 
   std::set<Mover> there;
   uint64_t arrivals = 0;
   plan.restart(0, room);
-  for (OpIndex next = 0; next < calls.size(); ++next) {
+  for (HistoryIndex next = 0; next < calls.size(); ++next) {
     plan.extend(history, next);
     for (auto move = plan.moves().begin(); move != plan.moves().end();) {
       const bool leaves = move->kind == Move::Kind::leave;
@@ -162,11 +162,11 @@ TEST_F(RepeatingTest, PlansForTensorsThatAreStillToCome) {
   plan.extend(history_, history_.tail());
   EXPECT_GT(plan.cursor(), history_.tail() + 20);
   for (uint64_t op = 1; op < 20; ++op) {
-    const OpIndex index = history_.tail();
+    const HistoryIndex index = history_.tail();
     perform(2, op);
     EXPECT_TRUE(plan.confirm(index, history_.called(index))) << "op " << op;
   }
-  const OpIndex index = history_.tail();
+  const HistoryIndex index = history_.tail();
   add(history_, {1, 2}, 5);
   EXPECT_FALSE(plan.confirm(index, history_.called(index)));
 }
@@ -178,7 +178,7 @@ class OneAndTheNext : public testing::Test {
   void perform(uint64_t op) {
     const uint64_t x = 100 + op / kOps;
     const Calls calls = {{x}, {x, 1}, {2}, {3}, {2, 3}};
-    const OpIndex index = history_.tail();
+    const HistoryIndex index = history_.tail();
     add(history_, calls[op % kOps], 1 + op % kOps);
     plan_.confirm(index, history_.called(index));
     if (op % kOps != 1) return;
@@ -198,7 +198,7 @@ class OneAndTheNext : public testing::Test {
 
 TEST_F(OneAndTheNext, AreToldApartWhileBothHaveOneName) {
   for (uint64_t op = 0; op <= 2 * kOps; ++op) perform(op);
-  const OpIndex now = history_.tail();
+  const HistoryIndex now = history_.tail();
   EXPECT_EQ(history_.next_use(Mover{102}, now), CallHistory::kNever) << "it will be freed";
   EXPECT_EQ(history_.next_use(Mover{102}, now + 3, true), now + 4) << "of the next one";
   plan_.restart(now, 10);
