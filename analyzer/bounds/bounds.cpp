@@ -31,7 +31,7 @@ class PartialEviction {
         resident_(graph.tensors.size(), 0),
         next_(graph.tensors.size(), kNoUse),
         touched_(graph.tensors.size(), 0) {
-    for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph.calls.size(); ++call) {
       for (const uint32_t tensor : graph.calls[call].operands) uses_[tensor].push_back(call);
     }
   }
@@ -40,7 +40,7 @@ class PartialEviction {
     uint64_t least = kNoUse;
     for (int pass = 0; pass < kPasses; ++pass) {
       reloaded_ = 0;
-      for (uint32_t call = 0; call < graph_.calls.size(); ++call) step(call);
+      for (CallIndex call{0}; call < graph_.calls.size(); ++call) step(call);
       turn();
       if (pass > 0) least = std::min(least, reloaded_);
     }
@@ -56,7 +56,7 @@ class PartialEviction {
 
   void forget(uint32_t tensor) { by_next_.erase({next_[tensor], tensor}); }
 
-  void step(uint32_t call) {
+  void step(CallIndex call) {
     const GraphCall& entry = graph_.calls[call];
     if (entry.call.kind == plan::CallKind::free) {
       forget(entry.call.tensor);
@@ -144,7 +144,7 @@ uint64_t least_offloaded(const TaskGraph& graph, uint64_t capacity) {
 WorkingSet largest_working_set(const TaskGraph& graph) {
   WorkingSet largest;
   std::vector<uint64_t> chunks;  // by device
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     chunks.assign(graph.devices, 0);
     for (const uint32_t tensor : graph.calls[call].operands) {
       chunks[graph.tensors[tensor].device] += graph.tensors[tensor].chunk_count;

@@ -12,7 +12,7 @@ namespace reprise::analyzer {
 // LB0: the largest working set of one op.
 struct WorkingSet {
   uint64_t chunks = 0;
-  uint32_t call = kNone;  // that op; kNone when no op uses a chunked tensor
+  CallIndex call{kNone};  // that op; kNone when no op uses a chunked tensor
 };
 WorkingSet largest_working_set(const TaskGraph& graph);
 

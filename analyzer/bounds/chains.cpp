@@ -30,7 +30,7 @@ class Chains {
     count_ = static_cast<uint32_t>(uses_.call_of_op.size());
     held_.assign(count_, 0);
     needs_.resize(count_);
-    for (uint32_t op = 0; op < count_; ++op) {
+    for (OpIndex op{0}; op < count_; ++op) {
       for (const uint32_t tensor : operands(op)) held_[op] += bound_bytes(graph.tensors[tensor]);
     }
     for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
@@ -46,14 +46,14 @@ class Chains {
     rounds_before_ = (kBack + count_ - 1) / count_;
     find_ancestors(rounds_before_ + 1 + (kAhead + count_ - 1) / count_);
     uint64_t idle = 0;
-    for (uint32_t op = 0; op < count_; ++op) {
+    for (OpIndex op{0}; op < count_; ++op) {
       if (uses_.computes[op] != 0) idle += idle_before(op);
     }
     return graph_compute() + idle;
   }
 
  private:
-  const std::vector<uint32_t>& operands(uint32_t op) const { return graph_.calls[uses_.call_of_op[op]].operands; }
+  const std::vector<uint32_t>& operands(OpIndex op) const { return graph_.calls[uses_.call_of_op[op]].operands; }
 
   uint64_t graph_compute() const {
     uint64_t sum = 0;
@@ -100,27 +100,29 @@ class Chains {
     }
   }
 
-  uint64_t idle_before(uint32_t op) const {
+  uint64_t idle_before(OpIndex op) const {
     if (needed_bytes(op) == 0) return 0;
     const size_t place = size_t{rounds_before_} * count_ + op;
     uint64_t least = ~uint64_t{0};
     for (size_t k = place - std::min<size_t>(place, kBack - 1); k < place && least > 0; ++k) {
-      if (!passed_[place].test(place - k - 1)) least = std::min(least, gap(static_cast<uint32_t>(k % count_), op));
+      if (!passed_[place].test(place - k - 1))
+        least = std::min(least, gap(OpIndex(static_cast<uint32_t>(k % count_)), op));
     }
     for (size_t k = place + 1; k < place + kAhead && k < ancestors_.size() && least > 0; ++k) {
-      if (!ancestors_[k].test(k - place - 1)) least = std::min(least, gap(static_cast<uint32_t>(k % count_), op));
+      if (!ancestors_[k].test(k - place - 1))
+        least = std::min(least, gap(OpIndex(static_cast<uint32_t>(k % count_)), op));
     }
     return least == ~uint64_t{0} ? 0 : least;
   }
 
-  uint64_t needed_bytes(uint32_t op) const {
+  uint64_t needed_bytes(OpIndex op) const {
     uint64_t bytes = 0;
     for (const uint32_t tensor : needs_[op]) bytes += bound_bytes(graph_.tensors[tensor]);
     return bytes;
   }
 
   // Nothing computes for so long when `op` follows `before`.
-  uint64_t gap(uint32_t before, uint32_t op) const {
+  uint64_t gap(OpIndex before, OpIndex op) const {
     if (uses_.computes[before] == 0) return ~uint64_t{0};
     const std::vector<uint32_t>& shared = operands(before);
     uint64_t missing = 0;

@@ -37,8 +37,8 @@ struct FluidFlow {
 
 struct Fluid {
   uint64_t iteration_ns = 0;
-  std::vector<uint32_t> fullest;  // by segment: op with the most bytes alive
-  std::vector<double> stall_ns;   // before that op
+  std::vector<OpIndex> fullest;  // by segment: op with the most bytes alive
+  std::vector<double> stall_ns;  // before that op
   Vitality vitality;
   std::vector<FluidFlow> flows;
   std::vector<double> recompute;  // by candidate: the part of it that is recomputed, 0 to 1

@@ -14,14 +14,14 @@ FluidGrid::FluidGrid(const TaskGraph& graph, const Vitality& vitality, uint32_t 
   cut(segments);
 }
 
-double FluidGrid::duration_ms(uint32_t op) const {
+double FluidGrid::duration_ms(OpIndex op) const {
   const plan::Call& call = call_of(op);
   const bool copy = call.op == trace::OpKind::copy_host_to_device || call.op == trace::OpKind::copy_device_to_host;
   return copy ? 0
               : static_cast<double>(call.duration_ns) / kMs;  // the program's own copies do not keep kernels waiting
 }
 
-double FluidGrid::touched(uint32_t op) const {
+double FluidGrid::touched(OpIndex op) const {
   double bytes = 0;
   for (const uint32_t tensor : graph_.calls[vitality_.call_of_op[op]].operands) {
     bytes += static_cast<double>(graph_.tensors[tensor].size);
@@ -32,26 +32,26 @@ double FluidGrid::touched(uint32_t op) const {
 // Cuts into segments of about as many ops that touch about as many bytes: budgets are tight where much is touched.
 void FluidGrid::cut(uint32_t segments) {
   double total = 0;
-  for (uint32_t op = 0; op < ops_; ++op) total += touched(op);
+  for (OpIndex op{0}; op < ops_; ++op) total += touched(op);
   const uint32_t count = std::min(segments, ops_);
   double done = 0;
   uint32_t begun = 0;
-  for (uint32_t op = 0; op < ops_; ++op) {
+  for (OpIndex op{0}; op < ops_; ++op) {
     const double of_ops = static_cast<double>(op) / ops_;
     const double share = total > 0 ? kTouchedWeight * done / total + (1 - kTouchedWeight) * of_ops : of_ops;
     if (count == ops_ || begun == 0 || share * count >= static_cast<double>(begun)) {
       ++begun;
       fullest_.push_back(op);
     }
-    uint32_t& fullest = fullest_.back();
+    OpIndex& fullest = fullest_.back();
     if (vitality_.alive[op] > vitality_.alive[fullest]) fullest = op;
     done += touched(op);
   }
   compute_ms_.assign(2 * fullest_.size(), 0);
-  for (uint32_t op = 0; op < ops_; ++op) compute_ms_[interval_of(op) % points()] += duration_ms(op);
+  for (OpIndex op{0}; op < ops_; ++op) compute_ms_[interval_of(op) % points()] += duration_ms(op);
 }
 
-uint32_t FluidGrid::interval_of(uint32_t op) const {
+uint32_t FluidGrid::interval_of(OpIndex op) const {
   const auto next = std::lower_bound(fullest_.begin(), fullest_.end(), op % ops_);
   const auto index = static_cast<uint32_t>(next - fullest_.begin());
   const bool itself = next != fullest_.end() && *next == op % ops_;

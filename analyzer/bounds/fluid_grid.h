@@ -32,28 +32,28 @@ class FluidGrid {
   uint32_t ops() const { return ops_; }
   uint32_t points() const { return static_cast<uint32_t>(compute_ms_.size()); }
   // The op with the most bytes alive stands for its segment.
-  const std::vector<uint32_t>& fullest() const { return fullest_; }
+  const std::vector<OpIndex>& fullest() const { return fullest_; }
   // How long the ops of an interval take.
   double compute_ms(uint32_t interval) const { return compute_ms_[interval]; }
 
   // The interval in which an op runs.
-  uint32_t interval_of(uint32_t op) const;
+  uint32_t interval_of(OpIndex op) const;
   // The first interval behind an op's end, and the last one before an op's start.
-  uint32_t interval_behind(uint32_t op) const { return interval_of(op) + interval_of(op) % 2; }
-  uint32_t interval_before(uint32_t op) const { return interval_of(op) - interval_of(op) % 2; }
+  uint32_t interval_behind(OpIndex op) const { return interval_of(op) + interval_of(op) % 2; }
+  uint32_t interval_before(OpIndex op) const { return interval_of(op) - interval_of(op) % 2; }
   // nullopt: no point lies within the period.
   std::optional<PeriodSpan> span_of(const Period& period, uint32_t index) const;
 
  private:
-  const plan::Call& call_of(uint32_t op) const { return graph_.calls[vitality_.call_of_op[op]].call; }
-  double duration_ms(uint32_t op) const;
-  double touched(uint32_t op) const;
+  const plan::Call& call_of(OpIndex op) const { return graph_.calls[vitality_.call_of_op[op]].call; }
+  double duration_ms(OpIndex op) const;
+  double touched(OpIndex op) const;
   void cut(uint32_t segments);
 
   const TaskGraph& graph_;
   const Vitality& vitality_;
   const uint32_t ops_;
-  std::vector<uint32_t> fullest_;   // by segment
+  std::vector<OpIndex> fullest_;    // by segment
   std::vector<double> compute_ms_;  // by interval
 };
 

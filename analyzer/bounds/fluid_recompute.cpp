@@ -17,8 +17,8 @@ FluidRecompute::FluidRecompute(LinearProgram& program, FluidRows& rows, const Fl
       candidates_(candidates),
       guarded_(guarded),
       places_(graph, candidates) {
-  op_of_call_.assign(graph.calls.size(), kNone);
-  for (uint32_t op = 0; op < grid.ops(); ++op) op_of_call_[vitality.call_of_op[op]] = op;
+  op_of_call_.assign(graph.calls.size(), OpIndex{kNone});
+  for (OpIndex op{0}; op < grid.ops(); ++op) op_of_call_[vitality.call_of_op[op]] = op;
   for (uint32_t c = 0; c < candidates.size(); ++c) {
     recomputed_.push_back(add_runs(places_.of(c)));
     const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 1);
@@ -32,7 +32,7 @@ FluidRecompute::FluidRecompute(LinearProgram& program, FluidRows& rows, const Fl
   }
 }
 
-void FluidRecompute::add_repeat(uint32_t call, const RecomputePlaces::RepeatedOp& repeat) {
+void FluidRecompute::add_repeat(CallIndex call, const RecomputePlaces::RepeatedOp& repeat) {
   const uint32_t itself = places_.candidate(call);
   const bool alone = itself != kNone && repeat.causes.size() == 1;
   const Runs& runs = again_[call] = alone ? recomputed_[itself] : add_runs(repeat.places);
@@ -46,9 +46,9 @@ void FluidRecompute::add_repeat(uint32_t call, const RecomputePlaces::RepeatedOp
   if (itself != kNone) keep_once_made(runs, recomputed_[itself]);
 }
 
-FluidRecompute::Runs FluidRecompute::add_runs(const std::vector<uint32_t>& places) {
+FluidRecompute::Runs FluidRecompute::add_runs(const std::vector<CallIndex>& places) {
   Runs runs;
-  for (const uint32_t place : places) {
+  for (const CallIndex place : places) {
     const uint32_t interval = grid_.interval_before(op_of_call_[place]);
     if (runs.empty() || runs.back().interval != interval) {
       runs.push_back({interval, program_.add_column(0, 0, 1), place, place});
@@ -166,7 +166,7 @@ void FluidRecompute::need_inputs(const PeriodSpan& span, const std::vector<uint3
   for (const uint32_t v : versions) {
     const uint32_t tensor = vitality_.versions[v].tensor;
     if (places_.candidate_making(tensor) != kNone) continue;
-    for (const uint32_t reader : places_.readers(tensor)) {
+    for (const CallIndex reader : places_.readers(tensor)) {
       for (const PlacedRun& run : again_[reader]) {
         if (span.first >= run.interval || run.interval > span.last) continue;
         sizes[{run.interval, run.column}] += static_cast<double>(graph_.tensors[tensor].size) / kGiB;

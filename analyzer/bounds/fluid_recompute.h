@@ -38,12 +38,12 @@ class FluidRecompute {
   struct PlacedRun {
     uint32_t interval = 0;
     uint32_t column = 0;
-    uint32_t first = 0, last = 0;  // places
+    CallIndex first, last;  // places
   };
   using Runs = std::vector<PlacedRun>;  // ascending
 
-  void add_repeat(uint32_t call, const RecomputePlaces::RepeatedOp& repeat);
-  Runs add_runs(const std::vector<uint32_t>& places);
+  void add_repeat(CallIndex call, const RecomputePlaces::RepeatedOp& repeat);
+  Runs add_runs(const std::vector<CallIndex>& places);
   void take_time(const Runs& runs, uint64_t ns);
   void run_with(const Runs& runs, const RecomputePlaces::Cause& cause);
   void keep_once_made(const Runs& runs, const Runs& candidate);
@@ -62,9 +62,9 @@ class FluidRecompute {
   const std::vector<RecomputeCandidate>& candidates_;
   const bool guarded_;
   const RecomputePlaces places_;
-  std::vector<Runs> recomputed_;    // by candidate
-  std::map<uint32_t, Runs> again_;  // by op that may run again
-  std::vector<uint32_t> op_of_call_;
+  std::vector<Runs> recomputed_;     // by candidate
+  std::map<CallIndex, Runs> again_;  // by op that may run again
+  ByCall<OpIndex> op_of_call_;
 };
 
 }  // namespace reprise::analyzer

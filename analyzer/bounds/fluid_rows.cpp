@@ -10,8 +10,8 @@ double rate(double bytes_per_s) { return bytes_per_s / kGiB / 1e9 * kMs; }  // G
 }  // namespace
 
 // For each point: how long what leads up to it takes, what the links carry meanwhile, what must be away.
-FluidRows::FluidRows(LinearProgram& program, const FluidGrid& grid, const Machine& machine,
-                     const std::vector<uint64_t>& alive, uint64_t capacity)
+FluidRows::FluidRows(LinearProgram& program, const FluidGrid& grid, const Machine& machine, const ByOp<uint64_t>& alive,
+                     uint64_t capacity)
     : program_(program), grid_(grid), machine_(machine) {
   for (uint32_t p = 0; p < grid.points(); ++p) {
     stall_.push_back(program_.add_column(1, 0, p % 2 == 0 ? LinearProgram::kInfinity : 0));

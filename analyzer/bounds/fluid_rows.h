@@ -14,7 +14,7 @@ namespace reprise::analyzer {
 class FluidRows {
  public:
   // Adds them to `program`, which must outlive it, as the others must. `alive`: bytes, by op.
-  FluidRows(LinearProgram& program, const FluidGrid& grid, const Machine& machine, const std::vector<uint64_t>& alive,
+  FluidRows(LinearProgram& program, const FluidGrid& grid, const Machine& machine, const ByOp<uint64_t>& alive,
             uint64_t capacity);
 
   // The rows of points, which may be those of the next iteration, too: what is away counts against what must be, and

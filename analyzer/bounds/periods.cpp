@@ -6,7 +6,7 @@ namespace reprise::analyzer {
 namespace {
 
 struct PeriodUse {
-  uint32_t op;
+  OpIndex op;
   bool writes;
 };
 
@@ -14,9 +14,9 @@ class VitalityFinder {
  public:
   explicit VitalityFinder(const TaskGraph& graph)
       : graph_(graph), uses_(graph.tensors.size()), freed_(graph.tensors.size()) {
-    for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph.calls.size(); ++call) {
       const GraphCall& entry = graph.calls[call];
-      const auto op = static_cast<uint32_t>(result_.call_of_op.size());
+      const OpIndex op{static_cast<uint32_t>(result_.call_of_op.size())};
       if (entry.call.kind == plan::CallKind::free) freed_[entry.call.tensor] = op;
       if (entry.call.kind != plan::CallKind::op) continue;
       result_.call_of_op.push_back(call);
@@ -33,12 +33,12 @@ class VitalityFinder {
       const auto bytes = static_cast<int64_t>(graph_.tensors[tensor].size);
       if (graph_.tensors[tensor].chunk_count == 0 || uses_[tensor].empty()) continue;
       const bool stays = is_persistent(graph_.tensors[tensor]);
-      change[stays ? 0 : uses_[tensor].front().op] += bytes;
-      change[stays ? ops_ : freed_[tensor]] -= bytes;
+      change[stays ? OpIndex{0} : uses_[tensor].front().op] += bytes;
+      change[stays ? OpIndex{ops_} : freed_[tensor]] -= bytes;
       add_versions(tensor, stays);
     }
     int64_t alive = 0;
-    for (uint32_t op = 0; op < ops_; ++op) {
+    for (OpIndex op{0}; op < ops_; ++op) {
       alive += change[op];
       result_.alive.push_back(static_cast<uint64_t>(alive));
     }
@@ -67,7 +67,7 @@ class VitalityFinder {
         version = {tensor, uses[i].op, false, {}};
       }
       const bool last = i + 1 == uses.size();
-      const uint32_t to = !last ? uses[i + 1].op : stays ? uses.front().op + ops_ : freed_[tensor];
+      const OpIndex to = !last ? uses[i + 1].op : stays ? uses.front().op + ops_ : freed_[tensor];
       if (to > uses[i].op + 1) version.periods.push_back({uses[i].op, to, last && !stays});
     }
     finish(version);
@@ -86,7 +86,7 @@ class VitalityFinder {
 
   const TaskGraph& graph_;
   std::vector<std::vector<PeriodUse>> uses_;  // by tensor
-  std::vector<uint32_t> freed_;               // tensor -> number of ops before its free
+  std::vector<OpIndex> freed_;                // tensor -> number of ops before its free
   uint32_t ops_ = 0;
   Vitality result_;
 };

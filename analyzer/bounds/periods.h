@@ -9,23 +9,23 @@
 namespace reprise::analyzer {
 
 struct Period {
-  uint32_t from = 0;  // op of the use before; the tensor may leave behind it
-  uint32_t to = 0;    // op of the use behind, from < to <= from + ops; of a tail: the op behind the free
+  OpIndex from;       // of the use before; the tensor may leave behind it
+  OpIndex to;         // of the use behind, from < to <= from + ops; of a tail: the op behind the free
   bool tail = false;  // nothing uses the tensor any more before the program frees it: it need not come back
 };
 
 // What a tensor holds between two writes. One copy on the host serves all of its periods.
 struct Version {
   uint32_t tensor = kNone;
-  uint32_t written = 0;         // by this op, below the number of ops; periods are counted on from it
+  OpIndex written;              // by this op, below the number of ops; periods are counted on from it
   bool on_host = false;         // nothing ever writes it: the host has a copy for ever
   std::vector<Period> periods;  // by time, each with at least one op in between
 };
 
 struct Vitality {
-  std::vector<Version> versions;     // those that have a period
-  std::vector<uint32_t> call_of_op;  // op -> call
-  std::vector<uint64_t> alive;       // op -> bytes of chunked tensors alive, as the program asked
+  std::vector<Version> versions;  // those that have a period
+  ByOp<CallIndex> call_of_op;
+  ByOp<uint64_t> alive;  // bytes of chunked tensors alive, as the program asked
 };
 
 // G10's vitality analysis, with versions.

@@ -21,26 +21,26 @@ class RecomputePlaces {
   // An op runs again with a candidate; not where that runs at `not_until` or earlier: what it makes is not freed yet.
   struct Cause {
     uint32_t candidate = 0;
-    uint32_t not_until = kNone;
+    CallIndex not_until{kNone};
   };
   struct RepeatedOp {
     std::vector<Cause> causes;
-    std::vector<uint32_t> places;  // ascending
+    std::vector<CallIndex> places;  // ascending
   };
-  const std::map<uint32_t, RepeatedOp>& all() const { return repeats_; }  // by call
+  const std::map<CallIndex, RepeatedOp>& all() const { return repeats_; }  // by call
 
   // Where a candidate may run, ascending.
-  const std::vector<uint32_t>& of(uint32_t candidate) const { return places_[candidate]; }
+  const std::vector<CallIndex>& of(uint32_t candidate) const { return places_[candidate]; }
   // The op that may run again and makes a tensor, or kNone; and the candidate that it is, or kNone.
-  uint32_t maker(uint32_t tensor) const { return maker_[tensor]; }
-  uint32_t candidate(uint32_t call) const { return candidate_of_[call]; }
+  CallIndex maker(uint32_t tensor) const { return maker_[tensor]; }
+  uint32_t candidate(CallIndex call) const { return candidate_of_[call]; }
   uint32_t candidate_making(uint32_t tensor) const {
     return maker_[tensor] == kNone ? kNone : candidate_of_[maker_[tensor]];
   }
   // Is the place within the time for which what a candidate makes is dropped?
-  bool is_dropped_at(uint32_t tensor, uint32_t place) const;
+  bool is_dropped_at(uint32_t tensor, CallIndex place) const;
   // Ops that may run again and read a tensor, but do not change it.
-  const std::vector<uint32_t>& readers(uint32_t tensor) const { return readers_[tensor]; }
+  const std::vector<CallIndex>& readers(uint32_t tensor) const { return readers_[tensor]; }
 
  private:
   void find_makers();
@@ -50,11 +50,11 @@ class RecomputePlaces {
   const TaskGraph& graph_;
   const std::vector<RecomputeCandidate>& candidates_;
   const RecomputeUses uses_;
-  std::vector<uint32_t> maker_;
-  std::vector<uint32_t> candidate_of_;  // by call
-  std::vector<std::vector<uint32_t>> readers_;
-  std::vector<std::vector<uint32_t>> places_;
-  std::map<uint32_t, RepeatedOp> repeats_;
+  std::vector<CallIndex> maker_;
+  ByCall<uint32_t> candidate_of_;
+  std::vector<std::vector<CallIndex>> readers_;
+  std::vector<std::vector<CallIndex>> places_;
+  std::map<CallIndex, RepeatedOp> repeats_;
 };
 
 }  // namespace reprise::analyzer

@@ -23,15 +23,15 @@ bool writes_all(const GraphCall& entry, uint32_t tensor, uint64_t size) {
 
 Uses uses_of(const TaskGraph& graph) {
   Uses uses;
-  uses.op_of_call.assign(graph.calls.size(), kNone);
+  uses.op_of_call.assign(graph.calls.size(), OpIndex{kNone});
   uses.of_tensor.resize(graph.tensors.size());
   uses.by_copies.assign(graph.tensors.size(), 0);
   std::vector<uint8_t> touched(graph.tensors.size(), 0);
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) touched[t] = is_persistent(graph.tensors[t]);
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     const GraphCall& entry = graph.calls[call];
     if (entry.call.kind != plan::CallKind::op) continue;
-    const auto op = static_cast<uint32_t>(uses.call_of_op.size());
+    const OpIndex op{static_cast<uint32_t>(uses.call_of_op.size())};
     const bool computes =
         entry.call.op != trace::OpKind::copy_host_to_device && entry.call.op != trace::OpKind::copy_device_to_host;
     uses.call_of_op.push_back(call);

@@ -13,16 +13,16 @@ inline constexpr uint32_t kDispatchWindow = 64;
 
 // A use by an op that computes.
 struct Use {
-  uint32_t op = 0;
+  OpIndex op{0};
   bool fresh = false;   // needs nothing of what was there: the first touch of new memory, or nothing is read
   bool writes = false;  // the whole tensor
 };
 
 struct Uses {
-  std::vector<uint32_t> call_of_op;
-  std::vector<uint32_t> op_of_call;         // kNone for allocations and frees
-  std::vector<uint64_t> compute_ns;         // by op; 0 for copies, which run on the links
-  std::vector<uint8_t> computes;            // by op
+  ByOp<CallIndex> call_of_op;
+  ByCall<OpIndex> op_of_call;  // kNone for allocations and frees
+  ByOp<uint64_t> compute_ns;   // 0 for copies, which run on the links
+  ByOp<uint8_t> computes;
   std::vector<std::vector<Use>> of_tensor;  // of chunked ones, by ops that compute
   // Tensor: what it holds may be there since a copy of the program, which runs beside ops that compute and takes the
   // time that it took, not that of our links: one writes it, or is the first to touch it.

@@ -76,7 +76,7 @@ class Windows {
     for (size_t i = 0; i < uses.size();) {
       size_t end = i + 1;  // of this version: the next fresh use
       while (end < uses.size() && !uses[end].fresh) ++end;
-      uint64_t last_read = end - 1 > i || !uses[i].fresh ? uses[end - 1].op : 0;
+      uint64_t last_read = end - 1 > i || !uses[i].fresh ? uint64_t{uses[end - 1].op} : 0;
       if (end == uses.size() && is_persistent(graph_.tensors[tensor]) && !uses.front().fresh)
         last_read = next_round(uses);
       uint32_t first_write = kNone;

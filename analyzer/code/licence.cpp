@@ -10,11 +10,10 @@ constexpr std::string_view kFiles[] = {"libcublas",   "libcudnn",    "libcufft",
                                        "libcusparse", "libcutensor", "libnpp",   "libnvjpeg", "libnvinfer",
                                        "libcudart",   "libcupti",    "libnvrtc", "libnvshmem"};
 // Kernels of cuBLAS, cuDNN and cuFFT whose names speak of architectures and shapes alone begin so.
-constexpr std::string_view kBeginnings[] = {"maxwell_",    "pascal_",     "volta_",      "turing_",    "ampere_",
-                                            "hopper_",     "blackwell_",  "sm50_",       "sm60_",      "sm70_",
-                                            "sm75_",       "sm80_",       "sm86_",       "sm89_",      "sm90_",
-                                            "sm100_",      "sm120_",      "cutlass_70_", "cutlass_75_", "cutlass_80_",
-                                            "cutlass_90_", "regular_fft", "vector_fft"};
+constexpr std::string_view kBeginnings[] = {
+    "maxwell_", "pascal_",     "volta_",      "turing_",     "ampere_",     "hopper_",     "blackwell_", "sm50_",
+    "sm60_",    "sm70_",       "sm75_",       "sm80_",       "sm86_",       "sm89_",       "sm90_",      "sm100_",
+    "sm120_",   "cutlass_70_", "cutlass_75_", "cutlass_80_", "cutlass_90_", "regular_fft", "vector_fft"};
 // Namespaces and words in the names of the others.
 constexpr std::string_view kKernels[] = {"cublas",   "cudnn",    "cufft", "cusolver",
                                          "cusparse", "cutensor", "nvjet", "xmma_"};

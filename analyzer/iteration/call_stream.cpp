@@ -123,7 +123,7 @@ uint32_t call_at(const CallStream& stream, uint64_t sequence) {
 void find_incomplete(CallStream* stream) {
   std::vector<uint32_t>& calls = stream->incomplete;
   for (const trace::GapRecord& gap : stream->trace->gaps) {
-    for (uint32_t call = call_at(*stream, gap.after_sequence + 1); call < stream->size(); ++call) {
+    for (CallIndex call{call_at(*stream, gap.after_sequence + 1)}; call < stream->size(); ++call) {
       calls.push_back(call);
       if (trace::sequence_of(stream->event(call)) >= gap.header.sequence) break;
     }
@@ -136,7 +136,7 @@ void find_incomplete(CallStream* stream) {
     }
     // What brings the live set up to date stands for no call of the program.
     const uint32_t end = call_at(*stream, pause.header.sequence + 1);
-    for (uint32_t call = first; call < end; ++call) calls.push_back(call);
+    for (CallIndex call{first}; call < end; ++call) calls.push_back(call);
   }
   std::sort(stream->seams.begin(), stream->seams.end());
   std::sort(calls.begin(), calls.end());

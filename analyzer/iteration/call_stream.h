@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/base/ids.h"
+#include "analyzer/base/indices.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/signature.h"
 
@@ -35,9 +35,9 @@ struct CallStream {
   std::vector<uint32_t> seams;  // calls before which the recording paused, ascending: within no iteration
 
   uint32_t size() const { return static_cast<uint32_t>(events.size()); }
-  const trace::Event& event(uint32_t call) const { return trace->events[events[call]]; }
+  const trace::Event& event(CallIndex call) const { return trace->events[events[call]]; }
   // The op of a call, or nullptr.
-  const trace::Op* op(uint32_t call) const { return std::get_if<trace::Op>(&event(call)); }
+  const trace::Op* op(CallIndex call) const { return std::get_if<trace::Op>(&event(call)); }
   // Device time of an op; 0: none was recorded.
   uint64_t recorded_ns(const trace::Op& of) const {
     const auto found = trace->activities.find(of.record.header.sequence);

@@ -56,7 +56,7 @@ std::optional<LoopStart> best_start(const CallStream& stream, const std::vector<
   for (uint32_t s = end; s < first + candidate.period; ++s) {
     early = early || static_cast<double>(stream.live_bytes[s]) < enough;
   }
-  return LoopStart{*best, early};
+  return LoopStart{CallIndex{*best}, early};
 }
 
 // Runs in which the same calls repeat: those of another loop repeat at this distance, too. Which call they begin with

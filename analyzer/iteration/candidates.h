@@ -21,7 +21,7 @@ std::vector<LoopPeriod> periods_of(const CallStream& stream, const CallWords& wo
 
 // Where an iteration may start.
 struct LoopStart {
-  uint32_t call = 0;
+  CallIndex call{0};
   bool early = false;  // less is alive at a place of the loop that has not come often enough yet to start there
 };
 

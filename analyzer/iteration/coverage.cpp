@@ -25,7 +25,7 @@ struct Mean {
 Coverage::Coverage(const CallStream& stream, bool by_calls) : before_(stream.size() + 1, 0) {
   std::unordered_map<uint64_t, std::vector<uint64_t>> times;  // by signature
   std::unordered_map<trace::OpKind, Mean> of_kind;
-  for (uint32_t call = 0; call < stream.size() && !by_calls; ++call) {
+  for (CallIndex call{0}; call < stream.size() && !by_calls; ++call) {
     const trace::Op* const op = stream.op(call);
     const uint64_t ns = op != nullptr ? stream.recorded_ns(*op) : 0;
     if (ns == 0) continue;
@@ -36,7 +36,7 @@ Coverage::Coverage(const CallStream& stream, bool by_calls) : before_(stream.siz
   // The one in the middle counts: an op that other work kept from running now and then outweighs no loop.
   std::unordered_map<uint64_t, uint64_t> usual;
   for (auto& [signature, all] : times) usual[signature] = trace::median(std::move(all));
-  for (uint32_t call = 0; call < stream.size(); ++call) {
+  for (CallIndex call{0}; call < stream.size(); ++call) {
     uint64_t weight = 0;
     if (const trace::Op* const op = stream.op(call); op != nullptr) {
       const auto known = usual.find(op->record.signature);

@@ -94,7 +94,7 @@ class IterationSearch {
     if (length < least_calls_) return false;
     if (only_.count == 0) return true;
     LoopCalls calls;
-    for (uint32_t call = start; call < start + length; ++call) calls.add(words_.without_tensors()[call]);
+    for (CallIndex call{start}; call < start + length; ++call) calls.add(words_.without_tensors()[call]);
     return calls == only_;
   }
 
@@ -189,7 +189,7 @@ class IterationSearch {
   // between? The layers of a step do not: they are one way and the other.
   bool work_repeats() const {
     std::vector<uint64_t> work;
-    for (uint32_t call = 0; call < stream_.size(); ++call) {
+    for (CallIndex call{0}; call < stream_.size(); ++call) {
       if (stream_.op(call) != nullptr) work.push_back(words_.without_tensors()[call]);
     }
     for (uint32_t low = 1; 3 * uint64_t{low} <= work.size(); low *= 2) {
@@ -212,7 +212,7 @@ class IterationSearch {
         "its work repeats, but between it memory is allocated or freed in another order each time, as where host code "
         "frees tensors in the order of a set or of their addresses";
     uint32_t ops = 0;
-    for (uint32_t call = 0; call < stream_.size() && ops < 3; ++call) ops += stream_.op(call) != nullptr ? 1u : 0u;
+    for (CallIndex call{0}; call < stream_.size() && ops < 3; ++call) ops += stream_.op(call) != nullptr ? 1u : 0u;
     if (ops < 3) return kOnce;
     const Coverage calls(stream_, true);
     const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
@@ -254,7 +254,7 @@ class IterationSearch {
 std::vector<uint32_t> marked_calls(const CallStream& stream) {
   std::vector<uint32_t> calls;
   bool ranges = false;
-  uint32_t call = 0;
+  CallIndex call{0};
   for (uint32_t index = 0; index < stream.trace->events.size(); ++index) {
     while (call < stream.size() && stream.events[call] < index) ++call;
     const auto* event = std::get_if<trace::Mark>(&stream.trace->events[index]);

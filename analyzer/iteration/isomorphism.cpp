@@ -32,11 +32,11 @@ class Comparison {
   }
 
   // The same allocations are alive before each of these calls and `count` calls later.
-  Status same_live_sets(std::initializer_list<uint32_t> starts) const {
+  Status same_live_sets(std::initializer_list<CallIndex> starts) const {
     const uint32_t end = std::max(starts) + count_;
     for (const AllocationSpan& span : stream_.spans) {
       if (span.allocated >= end) break;
-      if (!std::all_of(starts.begin(), starts.end(), [&](uint32_t start) { return continues(span, start); })) {
+      if (!std::all_of(starts.begin(), starts.end(), [&](CallIndex start) { return continues(span, start); })) {
         return {StatusCode::not_found,
                 fmt::format("allocation {} of {} bytes is alive at the start or at the end of the "
                             "iteration but not at both",
@@ -48,7 +48,7 @@ class Comparison {
 
  private:
   // Is the allocation alive at `start` and one period later, or at neither, or handed over in between?
-  bool continues(const AllocationSpan& span, uint32_t start) const {
+  bool continues(const AllocationSpan& span, CallIndex start) const {
     const bool before = alive(span, start);
     if (before == alive(span, start + count_)) return true;
     if (!before) {
@@ -61,7 +61,7 @@ class Comparison {
     return later != stream_.spans.end() && handed_over_from(stream_, *later, count_) != kNone &&
            &stream_.spans[handed_over_from(stream_, *later, count_)] == &span && alive(*later, start + count_);
   }
-  static bool alive(const AllocationSpan& span, uint32_t call) {
+  static bool alive(const AllocationSpan& span, CallIndex call) {
     return span.allocated < call && (span.freed == kNone || span.freed >= call);
   }
 
@@ -74,7 +74,7 @@ class Comparison {
     return b.allocated >= second_ && a.allocated - first_ == b.allocated - second_ && same_kind;
   }
 
-  const char* compare(uint32_t a, uint32_t b) const {
+  const char* compare(CallIndex a, CallIndex b) const {
     const trace::Op* op_a = stream_.op(a);
     const trace::Op* op_b = stream_.op(b);
     if ((op_a == nullptr) != (op_b == nullptr)) return "is an op in one and none in the other";
@@ -105,8 +105,8 @@ class Comparison {
   }
 
   const CallStream& stream_;
-  uint32_t first_;
-  uint32_t second_;
+  CallIndex first_;
+  CallIndex second_;
   uint32_t count_;
   bool takes_turns_;
   bool parts_move_;
@@ -116,7 +116,7 @@ class Comparison {
 
 uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, uint32_t period) {
   if (span.allocated < period) return kNone;
-  const uint32_t call = span.allocated - period;
+  const CallIndex call{span.allocated - period};
   if (stream.allocations[call] == kNone) return kNone;
   const AllocationSpan& before = stream.spans[stream.allocations[call]];
   const bool same = before.allocated == call && before.size == span.size && before.origin == span.origin &&
@@ -127,13 +127,13 @@ uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, 
 Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count, bool parts_move) {
   const Comparison comparison(stream, first, second, count, false, parts_move);
   const Status calls = comparison.same_calls();
-  return calls.ok() ? comparison.same_live_sets({first, second}) : calls;
+  return calls.ok() ? comparison.same_live_sets({CallIndex(first), CallIndex(second)}) : calls;
 }
 
 Status check_turns(const CallStream& stream, uint32_t first, uint32_t period, uint32_t count) {
   const Comparison comparison(stream, first - period, first, count, true, false);
   const Status calls = comparison.same_calls();
-  return calls.ok() ? comparison.same_live_sets({first}) : calls;
+  return calls.ok() ? comparison.same_live_sets({CallIndex(first)}) : calls;
 }
 
 }  // namespace reprise::analyzer

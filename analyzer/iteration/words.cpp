@@ -41,11 +41,11 @@ CallWords::CallWords(const CallStream& stream) : stream_(stream) {
   plain_.reserve(stream.size());
   heads_.reserve(stream.size());
   first_.reserve(stream.size() + 1);
-  for (uint32_t call = 0; call < stream.size(); ++call) add_call(call);
+  for (CallIndex call{0}; call < stream.size(); ++call) add_call(call);
   first_.push_back(named_.size());
 }
 
-void CallWords::add_call(uint32_t call) {
+void CallWords::add_call(CallIndex call) {
   first_.push_back(named_.size());
   if (const trace::Op* op = stream_.op(call)) {
     plain_.push_back(op->record.signature);
@@ -68,11 +68,11 @@ void CallWords::add_call(uint32_t call) {
 }
 
 std::vector<uint64_t> CallWords::at_scale(uint32_t scale, Beside beside) const {
-  const auto frees = [&](uint32_t call) {
+  const auto frees = [&](CallIndex call) {
     return stream_.op(call) == nullptr && stream_.spans[stream_.allocations[call]].allocated != call;
   };
   std::vector<uint64_t> words(stream_.size());
-  for (uint32_t call = 0; call < words.size(); ++call) {
+  for (CallIndex call{0}; call < words.size(); ++call) {
     uint64_t hash = heads_[call];
     if (beside == Beside::frees && frees(call)) {
       words[call] = hash;

@@ -33,7 +33,7 @@ class CallWords {
     uint32_t span = 0;
     uint64_t part = 0;  // hash of which part of the tensor, and how it is used
   };
-  void add_call(uint32_t call);
+  void add_call(CallIndex call);
 
   const CallStream& stream_;
   std::vector<uint64_t> plain_;

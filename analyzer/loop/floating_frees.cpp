@@ -7,7 +7,7 @@
 namespace reprise::analyzer {
 namespace {
 
-bool is_free(const CallStream& stream, uint32_t call) {
+bool is_free(const CallStream& stream, CallIndex call) {
   const uint32_t span = stream.allocations[call];
   return span != kNone && stream.spans[span].allocated != call;
 }
@@ -29,16 +29,16 @@ class Arrangement {
     sort_moved();
     now_at_.assign(stream_.size() + 1, kNone);
     auto next = moved_.begin();
-    for (uint32_t call = 0; call < stream_.size(); ++call) {
+    for (CallIndex call{0}; call < stream_.size(); ++call) {
       waited_ |= stream_.after_wait[call] != 0;
       if (moves(call)) continue;
       push(call);
-      for (; next != moved_.end() && next->first == call; ++next) push(stream_.spans[next->second].freed);
+      for (; next != moved_.end() && next->first == call; ++next) push(CallIndex(stream_.spans[next->second].freed));
     }
     waited_ |= stream_.after_wait.back() != 0;
     push_boundary();
     now_at_.back() = made_.size();
-    for (uint32_t call = stream_.size(); call-- > 0;) {
+    for (CallIndex call{stream_.size()}; call-- > 0;) {
       if (moves(call)) now_at_[call] = now_at_[call + 1];  // as a place between calls
     }
     const auto map = [this](uint32_t call) { return now_at_[call]; };
@@ -48,7 +48,7 @@ class Arrangement {
   }
 
  private:
-  bool moves(uint32_t call) const { return is_free(stream_, call) && behind_[stream_.allocations[call]] != kNone; }
+  bool moves(CallIndex call) const { return is_free(stream_, call) && behind_[stream_.allocations[call]] != kNone; }
 
   // By the call that they stand behind; those of one in the order of their allocation.
   void sort_moved() {
@@ -65,7 +65,7 @@ class Arrangement {
     waited_ = false;
   }
 
-  void push(uint32_t call) {
+  void push(CallIndex call) {
     push_boundary();
     now_at_[call] = made_.size();
     made_.events.push_back(stream_.events[call]);
@@ -92,7 +92,7 @@ class Arrangement {
 Anchors last_uses(const CallStream& stream) {
   Anchors last(stream.spans.size(), kNone);
   for (uint32_t span = 0; span < stream.spans.size(); ++span) last[span] = stream.spans[span].allocated;
-  for (uint32_t call = 0; call < stream.size(); ++call) {
+  for (CallIndex call{0}; call < stream.size(); ++call) {
     const trace::Op* const op = stream.op(call);
     if (op == nullptr) continue;
     for (const trace::AccessRecord& access : op->accesses) {
@@ -111,7 +111,7 @@ bool is_cut(const std::vector<uint32_t>& places, uint32_t from, uint32_t to) {
 // Ops and allocations, by call how many come before it, and where each is.
 struct Ticks {
   explicit Ticks(const CallStream& stream) {
-    for (uint32_t call = 0; call < stream.size(); ++call) {
+    for (CallIndex call{0}; call < stream.size(); ++call) {
       before.push_back(static_cast<uint32_t>(at.size()));
       if (!is_free(stream, call)) at.push_back(call);
     }
@@ -131,7 +131,7 @@ class Lateness {
         last_(last_uses(recorded)),
         recorded_ticks_(recorded),
         floated_ticks_(at_last_use) {
-    first_ = found.first_call;
+    first_ = CallIndex(found.first_call);
     while (first_ >= count_ && same(first_ - count_)) first_ -= count_;
     end_ = found.first_call + count_;
     while (end_ + count_ <= floated_.size() && same(end_)) end_ += count_;
@@ -157,7 +157,7 @@ class Lateness {
   // Can a plan begin? At one of four boundaries at least, every tensor that has seen its last use must be freed.
   bool may_begin() const {
     std::vector<uint32_t> begins;
-    for (uint32_t call = first_; call < end_; call += count_) begins.push_back(floated_ticks_.before[call]);
+    for (CallIndex call{first_}; call < end_; call += count_) begins.push_back(floated_ticks_.before[call]);
     std::vector<bool> all_came(begins.size(), true);
     for (uint32_t span = 0; span < floated_.spans.size(); ++span) {
       if (floated_.spans[span].freed == kNone) continue;
@@ -189,7 +189,8 @@ class Lateness {
     for (uint32_t i = 0; i < count_; ++i) {
       const uint32_t a = floated_.allocations[begin + i];
       const uint32_t b = floated_.allocations[first_ + i];
-      if ((a == kNone) != (b == kNone) || is_free(floated_, begin + i) != is_free(floated_, first_ + i)) return false;
+      if ((a == kNone) != (b == kNone) || is_free(floated_, CallIndex(begin + i)) != is_free(floated_, first_ + i))
+        return false;
       if (a != kNone && floated_.spans[a].size != floated_.spans[b].size) return false;
     }
     return true;
@@ -197,7 +198,7 @@ class Lateness {
 
   template <typename Each>
   void for_each_free(uint32_t offset, Each each) const {
-    for (uint32_t call = first_ + offset; call < end_; call += count_) each(floated_.allocations[call]);
+    for (CallIndex call{first_ + offset}; call < end_; call += count_) each(floated_.allocations[call]);
   }
 
   // Behind its last use, as recorded.
@@ -216,7 +217,7 @@ class Lateness {
   const Anchors last_;  // of the recorded calls
   const Ticks recorded_ticks_;
   const Ticks floated_ticks_;
-  uint32_t first_ = 0;  // of the first iteration in the row
+  CallIndex first_;  // of the first iteration in the row
   uint32_t end_ = 0;
 };
 

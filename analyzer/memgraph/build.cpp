@@ -70,7 +70,7 @@ class MemGraphBuilder {
     for (uint32_t position = 0; position <= calls; ++position) {
       for (const uint32_t stay : leaves[position]) list_departure(stay);
       for (const uint32_t stay : arrives[position]) list_reload(stay);
-      if (position < calls) list_call(position, arrives[position]);
+      if (position < calls) list_call(CallIndex(position), arrives[position]);
     }
   }
 
@@ -122,7 +122,7 @@ class MemGraphBuilder {
     steps_.push_back({BuildStep::reload, stay, vertex});
   }
 
-  void list_call(uint32_t call, std::span<const uint32_t> arrivals) {
+  void list_call(CallIndex call, std::span<const uint32_t> arrivals) {
     const plan::Call& entry = graph_.calls[call].call;
     if (entry.kind != plan::CallKind::op && entry.kind != plan::CallKind::free) return;
     const bool op = entry.kind == plan::CallKind::op;
@@ -187,7 +187,7 @@ class MemGraphBuilder {
           break;
         case BuildStep::reload:
           wait_for_chunks(step.index, before);
-          wait_for_call(schedule_.stays[step.index].arrives_after, stamp, before);
+          wait_for_call(CallIndex(schedule_.stays[step.index].arrives_after), stamp, before);
           flow_.reload(schedule_.stays[step.index].tensor, stamp, before);
           break;
         case BuildStep::take:
@@ -197,7 +197,7 @@ class MemGraphBuilder {
           release(step.index, stamp);
           break;
         case BuildStep::op:
-          run_op(step.index, stamp, before);
+          run_op(CallIndex(step.index), stamp, before);
           break;
       }
       if (round + 1 == kRounds && step.vertex != kNone) add_edges(step.vertex, round, before);
@@ -213,7 +213,7 @@ class MemGraphBuilder {
     }
   }
 
-  void wait_for_call(uint32_t call, Stamp transfer, std::vector<Dependency>& before) const {
+  void wait_for_call(CallIndex call, Stamp transfer, std::vector<Dependency>& before) const {
     if (call == kNone) return;
     const uint32_t op = result_.vertex_of_call[call];
     const bool earlier = op < transfer.vertex;
@@ -225,7 +225,7 @@ class MemGraphBuilder {
   void end_stay(uint32_t index, Stamp stamp, std::vector<Dependency>& before) {
     const uint32_t tensor = schedule_.stays[index].tensor;
     if (stamp.vertex != kNone) {
-      wait_for_call(schedule_.stays[index].leaves_after, stamp, before);
+      wait_for_call(CallIndex(schedule_.stays[index].leaves_after), stamp, before);
       flow_.offload(tensor, stamp, before);
     }
     stays_[index].last_users = flow_.frontier(tensor);
@@ -249,7 +249,7 @@ class MemGraphBuilder {
     touched_[tensor] = 0;
   }
 
-  void run_op(uint32_t call, Stamp stamp, std::vector<Dependency>& before) {
+  void run_op(CallIndex call, Stamp stamp, std::vector<Dependency>& before) {
     std::vector<Stamp> slab_users;
     for (const plan::OpAccess& access : graph_.calls[call].call.accesses) touch_small(access.tensor, stamp, slab_users);
     if ((graph_.calls[call].call.flags & trace::kOpOpaque) != 0) {

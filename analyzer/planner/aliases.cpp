@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyzer/base/indices.h"
 #include "analyzer/plan/vertex_kinds.h"
 
 namespace reprise::analyzer {
 namespace {
-
-using plan::kNone;
 
 class Aliases {
  public:
@@ -18,7 +17,7 @@ class Aliases {
         moves_(plan.tensors.size()),
         strays_(plan.calls.size() + 1, 0),
         wanders_(plan.tensors.size(), false) {
-    for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+    for (CallIndex call{0}; call < plan.calls.size(); ++call) {
       const plan::Call& entry = plan.calls[call];
       const bool strays = entry.kind == plan::CallKind::op && !plan::touches_only_operands(entry);
       strays_[call + 1] = strays_[call] + (strays ? 1 : 0);
@@ -53,7 +52,7 @@ class Aliases {
   // Of the calls in (after, before).
   bool stray(uint32_t after, uint32_t before) const { return strays_[before] != strays_[after + 1]; }
   bool stray_until_end(uint32_t after) const { return strays_.back() != strays_[after + 1]; }
-  bool stray_before(uint32_t call) const { return strays_[call] != 0; }
+  bool stray_before(CallIndex call) const { return strays_[call] != 0; }
 
   bool may_alias(uint32_t tensor) const {
     const plan::Tensor& what = plan_.tensors[tensor];
@@ -65,7 +64,8 @@ class Aliases {
       const bool between = before > 0 && before < uses.size();
       if (between && stray(uses[before - 1], uses[before])) return false;
       // From the last use of one iteration to the first one of the next.
-      if (!between && persistent && (stray_until_end(uses.back()) || stray_before(uses.front()))) return false;
+      if (!between && persistent && (stray_until_end(uses.back()) || stray_before(CallIndex(uses.front()))))
+        return false;
     }
     return true;
   }

@@ -21,7 +21,7 @@ class Alive {
     places_.assign(stream.spans.size(), 0);
   }
 
-  void pass(uint32_t call, uint32_t index) {
+  void pass(CallIndex call, uint32_t index) {
     const AllocationSpan& span = stream_.spans[index];
     const bool small = footprint::is_small(span.size, chunk_bytes_);
     if (span.allocated == call) {
@@ -77,7 +77,7 @@ std::string name_of(const trace::Trace& trace, const trace::Op& op) {
 LargestCall largest_call(const CallStream& stream, uint64_t chunk_bytes) {
   Alive alive(stream, chunk_bytes);
   LargestCall largest;
-  for (uint32_t call = 0; call < stream.size(); ++call) {
+  for (CallIndex call{0}; call < stream.size(); ++call) {
     const uint32_t index = stream.allocations[call];
     if (index != kNone) alive.pass(call, index);
     const trace::Op* const op = stream.op(call);

@@ -173,7 +173,7 @@ std::vector<uint64_t> start_times(const TaskGraph& graph, const PlanCandidate& c
     }
   }
   std::vector<uint64_t> times = {0};
-  for (size_t call = 1; call < starts.size(); ++call) {
+  for (CallIndex call{1}; call < starts.size(); ++call) {
     times.push_back(std::max(times.back() + 1, static_cast<uint64_t>(std::max<int64_t>(starts[call], 0))));
   }
   times.push_back(std::max(times.back() + 1, candidate.prediction.iteration_ns));

@@ -15,7 +15,7 @@ void add_calls(const TaskGraph& graph, const MemGraph& mem_graph, plan::Plan& pl
     return call == kNone || graph.reordered_from.empty() ? call : graph.reordered_from[call];
   };
   plan.calls.resize(graph.calls.size());
-  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
+  for (CallIndex c{0}; c < graph.calls.size(); ++c) {
     plan::Call& call = plan.calls[place(c)];
     call = graph.calls[c].call;
     call.vertex = mem_graph.vertex_of_call[c];
@@ -46,7 +46,7 @@ void delay_releases(plan::Plan& plan) {
     for (const plan::OpAccess& access : call.accesses) delay(access.tensor, until);
     if ((call.flags & trace::kOpOpaque) == 0) continue;
     for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
-      if (is_alive(plan.tensors[tensor], c)) delay(tensor, until);
+      if (is_alive(plan.tensors[tensor], CallIndex(c))) delay(tensor, until);
     }
   }
 }

@@ -16,7 +16,7 @@ constexpr uint32_t kAhead = 8;  // kernels: the degree of prefetching in G10's r
 class Correlated : public VictimChooser {
  public:
   explicit Correlated(const TaskGraph& graph) : count_(graph.calls.size()) {
-    for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph.calls.size(); ++call) {
       if (graph.calls[call].call.kind == plan::CallKind::op) ops_.push_back(call);
     }
   }
@@ -45,7 +45,7 @@ class Correlated : public VictimChooser {
 
  private:
   // Counted on into the next iteration, as uses are.
-  uint64_t call_ahead(uint32_t call) const {
+  uint64_t call_ahead(CallIndex call) const {
     const auto place = static_cast<size_t>(std::lower_bound(ops_.begin(), ops_.end(), call) - ops_.begin()) + kAhead;
     if (place < ops_.size()) return ops_[place];
     return count_ + ops_[place % ops_.size()];

@@ -22,7 +22,7 @@ class LinearChoice {
  public:
   LinearChoice(const TaskGraph& graph, uint64_t capacity)
       : graph_(graph), capacity_(capacity), pressure_(graph.calls.size(), 0), uses_(graph.tensors.size()) {
-    for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph.calls.size(); ++call) {
       start_.push_back(start_.empty() ? 0 : start_.back() + graph.calls[call - 1].call.duration_ns);
       for (const uint32_t tensor : graph.calls[call].operands) uses_[tensor].push_back(call);
     }
@@ -31,7 +31,7 @@ class LinearChoice {
       if (!stays && uses_[tensor].empty()) continue;
       const uint32_t begin = stays ? 0 : uses_[tensor].front();
       const auto end = stays ? static_cast<uint32_t>(pressure_.size()) : uses_[tensor].back() + 1;
-      for (uint32_t call = begin; call < end; ++call) pressure_[call] += graph.tensors[tensor].chunk_count;
+      for (CallIndex call{begin}; call < end; ++call) pressure_[call] += graph.tensors[tensor].chunk_count;
     }
   }
 
@@ -48,7 +48,7 @@ class LinearChoice {
       if (*std::max_element(pressure_.begin(), pressure_.end()) <= capacity_) break;
       const UnusedTime gap = longest(uses_[tensor]);
       if (!relieves(gap)) continue;
-      for (uint32_t call = gap.from + 1; call < gap.to; ++call) pressure_[call] -= graph_.tensors[tensor].chunk_count;
+      for (CallIndex call{gap.from + 1}; call < gap.to; ++call) pressure_[call] -= graph_.tensors[tensor].chunk_count;
       leaving[gap.from].push_back({tensor, Tier::ssd});
     }
     return leaving;
@@ -64,7 +64,7 @@ class LinearChoice {
     return best;
   }
   bool relieves(const UnusedTime& gap) const {
-    for (uint32_t call = gap.from + 1; call < gap.to; ++call) {
+    for (CallIndex call{gap.from + 1}; call < gap.to; ++call) {
       if (pressure_[call] > capacity_) return true;
     }
     return false;

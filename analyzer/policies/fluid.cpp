@@ -30,7 +30,7 @@ class Rounding {
   }
 
  private:
-  uint32_t fullest(uint32_t point) const { return fluid_.fullest[point % points_ / 2] + point / points_ * ops_; }
+  OpIndex fullest(uint32_t point) const { return fluid_.fullest[point % points_ / 2] + point / points_ * ops_; }
 
   // The tensor that leaves first comes back last. A tensor is away while at least half of its share of the flow is.
   void round(const FluidFlow& flow) {

@@ -26,29 +26,29 @@ class G10Link {
       std::iota(skips.next.begin(), skips.next.end(), 0u);
       std::iota(skips.before.begin(), skips.before.end(), 0u);
     }
-    for (uint32_t at = 0; at < count_; ++at) mark_full(at);
+    for (OpIndex at{0}; at < count_; ++at) mark_full(at);
   }
 
   // The op in [begin, end) during which `bytes` are through when they start with `begin`; `end`: none.
-  uint32_t forward(Tier tier, double bytes, uint32_t begin, uint32_t end) const {
-    for (uint32_t op = next(tier, begin); op < end; op = next(tier, op + 1)) {
+  OpIndex forward(Tier tier, double bytes, OpIndex begin, OpIndex end) const {
+    for (OpIndex op = next(tier, begin); op < end; op = next(tier, op + 1)) {
       bytes -= left(tier, op);
       if (bytes <= 0) return op;
     }
     return end;
   }
   // The last op with which `bytes` can start to be through before `end`; kNone: none from `begin` on.
-  uint32_t backward(Tier tier, double bytes, uint32_t begin, uint32_t end) const {
-    for (uint32_t behind = before(tier, end); behind > begin; behind = before(tier, behind - 1)) {
+  OpIndex backward(Tier tier, double bytes, OpIndex begin, OpIndex end) const {
+    for (OpIndex behind = before(tier, end); behind > begin; behind = before(tier, behind - 1)) {
       bytes -= left(tier, behind - 1);
       if (bytes <= 0) return behind - 1;
     }
-    return kNone;
+    return OpIndex{kNone};
   }
-  bool is_full(Tier tier, uint32_t begin, uint32_t end) const { return next(tier, begin) >= end; }
+  bool is_full(Tier tier, OpIndex begin, OpIndex end) const { return next(tier, begin) >= end; }
 
-  void book(Tier tier, double bytes, uint32_t begin, uint32_t end) {
-    for (uint32_t op = next(tier, begin); op < end && bytes > 0; op = next(tier, op + 1)) {
+  void book(Tier tier, double bytes, OpIndex begin, OpIndex end) {
+    for (OpIndex op = next(tier, begin); op < end && bytes > 0; op = next(tier, op + 1)) {
       const double taken = std::min(bytes, left(tier, op));
       link_[place(op)] -= taken;
       if (tier == Tier::ssd) ssd_[place(op)] -= taken;
@@ -65,13 +65,13 @@ class G10Link {
   };
 
   // Of an op of two iterations in one: a division would take longer than all the rest.
-  uint32_t place(uint32_t op) const { return op < count_ ? op : op - count_; }
+  OpIndex place(OpIndex op) const { return op < count_ ? op : op - count_; }
 
-  double left(Tier tier, uint32_t op) const {
+  double left(Tier tier, OpIndex op) const {
     const size_t at = place(op);
     return std::max(0.0, tier == Tier::ssd ? std::min(link_[at], ssd_[at]) : link_[at]);
   }
-  void mark_full(uint32_t at) {
+  void mark_full(OpIndex at) {
     for (const Tier tier : {Tier::host, Tier::ssd}) {
       if (left(tier, at) > 0) continue;
       Skips& skips = skips_[static_cast<size_t>(tier)];
@@ -87,26 +87,26 @@ class G10Link {
     return from;
   }
   // Over two iterations: the first op at `op` or behind it that has something left; else one far behind.
-  uint32_t next(Tier tier, uint32_t op) const {
+  OpIndex next(Tier tier, OpIndex op) const {
     std::vector<uint32_t>& steps = skips_[static_cast<size_t>(tier)].next;
     while (op < 2 * count_) {
       const uint32_t base = op - place(op);
       const uint32_t at = follow(steps, op - base);
-      if (at < count_) return base + at;
-      op = base + count_;
+      if (at < count_) return OpIndex{base + at};
+      op = OpIndex{base + count_};
     }
-    return kNone;
+    return OpIndex{kNone};
   }
   // Likewise backwards, of the ops before `end`; returns the one behind it, 0: none.
-  uint32_t before(Tier tier, uint32_t end) const {
+  OpIndex before(Tier tier, OpIndex end) const {
     std::vector<uint32_t>& steps = skips_[static_cast<size_t>(tier)].before;
     while (end > 0) {
       const uint32_t base = end - 1 - place(end - 1);
       const uint32_t at = follow(steps, end - base);
-      if (at > 0) return base + at;
-      end = base;
+      if (at > 0) return OpIndex{base + at};
+      end = OpIndex{base};
     }
-    return 0;
+    return OpIndex{0};
   }
 
   uint32_t count_;            // ops

@@ -16,18 +16,18 @@ constexpr double kTarget = 0.99;
 constexpr uint64_t kFaultNs = 45'000;
 constexpr double kSafety = 2.5;
 
-std::vector<uint32_t> ops_of(const TaskGraph& graph) {
-  std::vector<uint32_t> ops;
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+ByOp<CallIndex> ops_of(const TaskGraph& graph) {
+  ByOp<CallIndex> ops;
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     if (graph.calls[call].call.kind == plan::CallKind::op) ops.push_back(call);
   }
   return ops;
 }
 
-std::vector<uint64_t> durations(const TaskGraph& graph, const std::vector<uint32_t>& ops) {
+std::vector<uint64_t> durations(const TaskGraph& graph, const ByOp<CallIndex>& ops) {
   std::vector<uint64_t> result;
   result.reserve(ops.size());
-  for (const uint32_t call : ops) result.push_back(graph.calls[call].call.duration_ns);
+  for (const CallIndex call : ops) result.push_back(graph.calls[call].call.duration_ns);
   return result;
 }
 
@@ -74,16 +74,16 @@ class Planner {
 
   // Vitality: which tensors are alive when, and when each is not used. A persistent tensor's last period wraps around.
   void find_periods() {
-    std::vector<std::vector<uint32_t>> uses(graph_.tensors.size());
-    for (uint32_t op = 0; op < ops_; ++op) {
+    std::vector<std::vector<OpIndex>> uses(graph_.tensors.size());
+    for (OpIndex op{0}; op < ops_; ++op) {
       for (const uint32_t tensor : graph_.calls[plan_.call_of_op[op]].operands) uses[tensor].push_back(op);
     }
     pressure_.assign(size_t{ops_} + 1, 0);  // changes first
     for (uint32_t t = 0; t < uses.size(); ++t) {
       const bool stays = is_persistent(graph_.tensors[t]);
       if (uses[t].empty()) continue;
-      const uint32_t first = stays ? 0 : uses[t].front();
-      const uint32_t last = stays ? ops_ - 1 : uses[t].back();
+      const OpIndex first = stays ? OpIndex{0} : uses[t].front();
+      const OpIndex last = stays ? OpIndex{ops_ - 1} : uses[t].back();
       pressure_[first] += graph_.tensors[t].chunk_count;
       pressure_[last + 1] -= graph_.tensors[t].chunk_count;
       if (stays) uses[t].push_back(uses[t].front() + ops_);
@@ -94,7 +94,7 @@ class Planner {
     }
     std::partial_sum(pressure_.begin(), pressure_.end(), pressure_.begin());
     time_above_.assign(size_t{ops_} + 1, 0);
-    for (uint32_t op = 0; op < ops_; ++op) {
+    for (OpIndex op{0}; op < ops_; ++op) {
       if (pressure_[op] <= line_) continue;
       ++above_;
       add_time_above(op, duration_[op]);
@@ -103,15 +103,15 @@ class Planner {
 
   // The ops of a time that may go on into the next iteration, by their place in one.
   template <typename Visit>
-  void for_ops(uint32_t begin, uint32_t end, Visit&& visit) const {
-    for (uint32_t at = begin % ops_; begin < end; ++begin, at = at + 1 == ops_ ? 0 : at + 1) visit(at);
+  void for_ops(OpIndex begin, OpIndex end, Visit&& visit) const {
+    for (OpIndex at{begin % ops_}; begin < end; ++begin, at = at + 1 == ops_ ? OpIndex{0} : at + 1) visit(at);
   }
 
-  void add_time_above(uint32_t op, uint64_t time) {
+  void add_time_above(OpIndex op, uint64_t time) {
     for (uint32_t at = op + 1; at <= ops_; at += at & (~at + 1)) time_above_[at] += time;
   }
   // Of the ops before `op`, in two iterations.
-  uint64_t time_above(uint32_t op) const {
+  uint64_t time_above(OpIndex op) const {
     const auto sum = [&](uint32_t at) {
       uint64_t time = 0;
       for (; at > 0; at -= at & (~at + 1)) time += time_above_[at];
@@ -123,8 +123,8 @@ class Planner {
   // The pressure above the line that an eviction takes away: from when half of it has left to when half of it is back.
   double area(const G10Period& period) const {
     const Tier tier = machine_.has_ssd() ? Tier::ssd : Tier::host;
-    const uint32_t from = out_.forward(tier, bytes(period) / 2, period.begin, period.end);
-    const uint32_t to = in_.backward(tier, bytes(period) / 2, period.begin, period.end);
+    const OpIndex from = out_.forward(tier, bytes(period) / 2, period.begin, period.end);
+    const OpIndex to = in_.backward(tier, bytes(period) / 2, period.begin, period.end);
     if (to == kNone || to <= from) return 0;
     return static_cast<double>(time_above(to) - time_above(from)) * static_cast<double>(chunks(period));
   }
@@ -157,7 +157,7 @@ class Planner {
     if (machine_.has_ssd() && time > kSafety * ssd_ns) {
       const auto ideal = static_cast<uint64_t>(static_cast<double>(start_[period.begin]) + ssd_ns);
       const auto done = std::upper_bound(start_.begin(), start_.end(), ideal) - start_.begin() - 1;
-      const bool crowded = out_.is_full(Tier::ssd, period.begin, static_cast<uint32_t>(done));
+      const bool crowded = out_.is_full(Tier::ssd, period.begin, OpIndex(static_cast<uint32_t>(done)));
       go(period, crowded && host_has_room(period) ? Tier::host : Tier::ssd);
     } else if (time > kSafety * copy_ns(period, machine_.d2h_bytes_per_s, 0) && host_has_room(period)) {
       go(period, Tier::host);
@@ -170,7 +170,7 @@ class Planner {
 
   bool host_has_room(const G10Period& period) const {
     if (machine_.host_bytes == 0) return true;
-    for (uint32_t op = period.begin; op < period.end; ++op) {
+    for (OpIndex op{period.begin}; op < period.end; ++op) {
       if (host_[op % ops_] + graph_.tensors[period.tensor].size > machine_.host_bytes) return false;
     }
     return true;
@@ -185,10 +185,10 @@ class Planner {
     out_.book(tier, bytes(period), period.begin, period.end);
     in_.book(tier, bytes(period), period.reload_begin, period.end);
     if (tier == Tier::host && machine_.host_bytes != 0) {
-      for_ops(period.begin, period.end, [&](uint32_t op) { host_[op] += graph_.tensors[period.tensor].size; });
+      for_ops(period.begin, period.end, [&](OpIndex op) { host_[op] += graph_.tensors[period.tensor].size; });
     }
     const uint64_t gain = chunks(period);
-    for_ops(period.offload_end + 1, period.reload_begin, [&](uint32_t op) {
+    for_ops(period.offload_end + 1, period.reload_begin, [&](OpIndex op) {
       const bool was = pressure_[op] > line_;
       pressure_[op] -= gain;
       if (!was || pressure_[op] > line_) return;

@@ -12,12 +12,12 @@ namespace reprise::analyzer {
 // Times as the links were booked; `reload_begin`: the op at which the reload must begin.
 struct G10Period : AwayPeriod {
   bool away = false;
-  uint32_t earliest_reload_begin = 0;  // the op from which on there is room for it
+  OpIndex earliest_reload_begin = {};  // the op from which on there is room for it
 };
 
 struct G10Plan {
-  std::vector<G10Period> periods;    // those that are spent away
-  std::vector<uint32_t> call_of_op;  // op number -> call
+  std::vector<G10Period> periods;  // those that are spent away
+  ByOp<CallIndex> call_of_op;
 };
 
 // `capacity`: chunks.

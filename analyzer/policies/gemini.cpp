@@ -15,7 +15,7 @@ class ModelData : public VictimChooser {
     // From the back: most of the other data alive between here and the next operation on model data.
     std::vector<uint64_t> alive(graph.calls.size(), 0);
     uint64_t now = 0;
-    for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph.calls.size(); ++call) {
       const plan::Call& entry = graph.calls[call].call;
       if (entry.kind == plan::CallKind::allocate) now += graph.tensors[entry.tensor].chunk_count;
       if (entry.kind == plan::CallKind::free) now -= graph.tensors[entry.tensor].chunk_count;
@@ -25,7 +25,7 @@ class ModelData : public VictimChooser {
     for (auto call = static_cast<uint32_t>(graph.calls.size()); call-- > 0;) {
       most = std::max(most, alive[call]);
       ahead_[call] = most - alive[call];
-      if (uses_model_data(graph, call)) most = 0;
+      if (uses_model_data(graph, CallIndex(call))) most = 0;
     }
   }
 
@@ -37,7 +37,7 @@ class ModelData : public VictimChooser {
   }
 
  private:
-  static bool uses_model_data(const TaskGraph& graph, uint32_t call) {
+  static bool uses_model_data(const TaskGraph& graph, CallIndex call) {
     const std::vector<uint32_t>& operands = graph.calls[call].operands;
     return std::any_of(operands.begin(), operands.end(), [&](uint32_t t) { return is_persistent(graph.tensors[t]); });
   }

@@ -11,8 +11,7 @@ using TensorAtCall = std::pair<uint32_t, uint32_t>;  // call, tensor
 
 class PlannedEviction : public VictimChooser {
  public:
-  PlannedEviction(const std::vector<AwayPeriod>& periods, const std::vector<uint32_t>& call_of_op,
-                  VictimChooser& fallback)
+  PlannedEviction(const std::vector<AwayPeriod>& periods, const ByOp<CallIndex>& call_of_op, VictimChooser& fallback)
       : fallback_(fallback) {
     for (const AwayPeriod& period : periods) {
       leaving_[call_of_op[(period.begin - 1) % call_of_op.size()]].push_back({period.tensor, period.tier});
@@ -36,16 +35,16 @@ class PlannedEviction : public VictimChooser {
 // other tensor takes its memory before, and the reload begins ahead of need.
 class PeriodTiming {
  public:
-  PeriodTiming(const TaskGraph& graph, const std::vector<AwayPeriod>& periods, const std::vector<uint32_t>& call_of_op,
+  PeriodTiming(const TaskGraph& graph, const std::vector<AwayPeriod>& periods, const ByOp<CallIndex>& call_of_op,
                uint64_t capacity)
       : graph_(graph), capacity_(capacity), occupied_(graph.calls.size(), 0) {
     const auto ops = static_cast<uint32_t>(call_of_op.size());
     for (const AwayPeriod& period : periods) {
       // Not beyond the iteration's start: what comes in there is wanted soon, and dataflow brings it when it can.
       const uint32_t back = period.end >= ops ? ops : 0;
-      const uint32_t from = std::max(period.reload_begin, back) - back;
+      const OpIndex from = std::max(period.reload_begin, OpIndex{back}) - back;
       reload_begins_[{call_of_op[period.end - back], period.tensor}] = call_of_op[from];
-      const uint32_t last = std::min(period.offload_end, ops - 1);
+      const OpIndex last = std::min(period.offload_end, OpIndex{ops - 1});
       offload_ends_[{call_of_op[period.begin - 1] + 1, period.tensor}] = call_of_op[last] + 1;
     }
   }
@@ -83,7 +82,7 @@ class PeriodTiming {
     std::partial_sum(change.begin(), change.end() - 1, occupied_.begin());
   }
   void occupy(const Stay& stay, uint32_t begin, uint32_t end) {
-    for (uint32_t call = begin; call < end; ++call) occupied_[call] += graph_.tensors[stay.tensor].chunk_count;
+    for (CallIndex call{begin}; call < end; ++call) occupied_[call] += graph_.tensors[stay.tensor].chunk_count;
   }
   void prolong(Stay& stay, uint32_t to) {
     const uint64_t chunks = graph_.tensors[stay.tensor].chunk_count;
@@ -112,7 +111,7 @@ class PeriodTiming {
 }  // namespace
 
 Schedule schedule_periods(const PolicyInput& input, const std::vector<AwayPeriod>& periods,
-                          const std::vector<uint32_t>& call_of_op, VictimChooser& fallback) {
+                          const ByOp<CallIndex>& call_of_op, VictimChooser& fallback) {
   PlannedEviction chooser(periods, call_of_op, fallback);
   Schedule schedule = walk(input.graph, {input.capacity, input.carry_visitors}, chooser);
   PeriodTiming(input.graph, periods, call_of_op, input.capacity).apply(schedule);

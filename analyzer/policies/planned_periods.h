@@ -9,19 +9,19 @@
 
 namespace reprise::analyzer {
 
-// Between two uses of a tensor. Times are op numbers; those of the next iteration go on counting.
+// Between two uses of a tensor. Ops of the next iteration go on counting.
 struct AwayPeriod {
   uint32_t tensor = kNone;
-  uint32_t begin = 0;  // the op behind the use before
-  uint32_t end = 0;    // the op of the use behind
+  OpIndex begin;  // the op behind the use before
+  OpIndex end;    // the op of the use behind
   Tier tier = Tier::host;
-  uint32_t offload_end =
-      0;  // the op during which the offload ends; its memory stays its own until then, if there is room
-  uint32_t reload_begin = 0;  // the op at which the reload begins, if there is room
+  OpIndex offload_end =
+      {};  // the op during which the offload ends; its memory stays its own until then, if there is room
+  OpIndex reload_begin = {};  // the op at which the reload begins, if there is room
 };
 
-// `call_of_op`: op number -> call. What still does not fit is evicted on demand: `fallback` chooses.
+// What still does not fit is evicted on demand: `fallback` chooses.
 Schedule schedule_periods(const PolicyInput& input, const std::vector<AwayPeriod>& periods,
-                          const std::vector<uint32_t>& call_of_op, VictimChooser& fallback);
+                          const ByOp<CallIndex>& call_of_op, VictimChooser& fallback);
 
 }  // namespace reprise::analyzer

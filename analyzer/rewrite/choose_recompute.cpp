@@ -113,11 +113,11 @@ class SetSearch {
 
   double rate(const RecomputeCandidate& c) const {
     uint64_t cost = c.cost_ns + guards_ns(c.call);
-    for (const uint32_t other : c.others) cost += guards_ns(other);
+    for (const CallIndex other : c.others) cost += guards_ns(other);
     return static_cast<double>(c.bytes) / static_cast<double>(cost + 1);
   }
 
-  uint64_t guards_ns(uint32_t call) const {
+  uint64_t guards_ns(CallIndex call) const {
     const plan::Call& op = graph_.calls[call].call;
     return guarded_ == nullptr ? 0 : recompute_guards_ns(graph_, op, op, *guarded_);
   }

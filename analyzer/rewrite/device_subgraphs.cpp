@@ -22,9 +22,9 @@ class SubgraphBuilder {
       graph.tensors.push_back(whole_.tensors[t]);
       graph.tensors.back().device = 0;
     }
-    for (uint32_t call = 0; call < whole_.calls.size(); ++call) add_call(call);
-    for (GraphCall& entry : graph.calls) entry.waited = calls_before(entry.waited);
-    graph.waited_at_end = calls_before(whole_.waited_at_end);
+    for (CallIndex call{0}; call < whole_.calls.size(); ++call) add_call(call);
+    for (GraphCall& entry : graph.calls) entry.waited = calls_before(CallIndex(entry.waited));
+    graph.waited_at_end = calls_before(CallIndex(whole_.waited_at_end));
     complete_task_graph(graph);
     return std::move(subgraph_);
   }
@@ -57,7 +57,7 @@ class SubgraphBuilder {
     for (plan::OpAccess& access : call.accesses) access.tensor = tensor_in_[access.tensor];
   }
 
-  uint32_t calls_before(uint32_t call) const {
+  uint32_t calls_before(CallIndex call) const {
     const auto behind = std::lower_bound(subgraph_.call_of.begin(), subgraph_.call_of.end(), call);
     return static_cast<uint32_t>(behind - subgraph_.call_of.begin());
   }

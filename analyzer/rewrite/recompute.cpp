@@ -16,9 +16,9 @@ class Rewriter {
       : graph_(graph),
         guarded_(guarded),
         uses_(graph),
-        place_(graph.calls.size(), kNone),
+        place_(graph.calls.size(), CallIndex{kNone}),
         second_life_(graph.tensors.size(), kNone) {
-    for (const uint32_t call : calls) chosen_.insert(call);
+    for (const uint32_t call : calls) chosen_.insert(CallIndex(call));
   }
 
   TaskGraph run() {
@@ -28,10 +28,10 @@ class Rewriter {
     result.calls.clear();
     result_ = &result;
     new_index_.resize(graph_.calls.size() + 1);
-    for (uint32_t call = 0; call < graph_.calls.size(); ++call) copy_call(call);
+    for (CallIndex call{0}; call < graph_.calls.size(); ++call) copy_call(call);
     new_index_.back() = static_cast<uint32_t>(result.calls.size());
     for (plan::Tensor& tensor : result.tensors) tensor.free_call = tensor.allocate_call = kNone;
-    for (uint32_t call = 0; call < result.calls.size(); ++call) renumber(call);
+    for (CallIndex call{0}; call < result.calls.size(); ++call) renumber(call);
     result.waited_at_end = new_index_[result.waited_at_end];
     complete_task_graph(result);
     result.peak_bytes = graph_.peak_bytes;  // the program's, for people
@@ -42,8 +42,8 @@ class Rewriter {
   // Where each op is recomputed: before the first op that needs an output of it and finds it freed. Ops that use
   // outputs stand behind those that make them, so going backwards every wish is known in time.
   void choose_places() {
-    std::map<uint32_t, uint32_t> wishes;  // op -> the place at which others need its outputs again
-    for (const uint32_t call : chosen_) wishes[call] = own_place(call);
+    std::map<CallIndex, CallIndex> wishes;  // op -> the place at which others need its outputs again
+    for (const CallIndex call : chosen_) wishes[call] = own_place(call);
     while (!wishes.empty()) {
       const auto [call, place] = *wishes.rbegin();
       wishes.erase(std::prev(wishes.end()));
@@ -51,7 +51,7 @@ class Rewriter {
       runs_at_[place].push_back(call);
       for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
         if (!reads(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
-        const uint32_t maker = uses_.maker(access.tensor);
+        const CallIndex maker = uses_.maker(access.tensor);
         if (maker == kNone) continue;
         const bool freed = !uses_.needed_at(access.tensor, place);
         if (!freed && !chosen_.contains(maker)) continue;
@@ -63,13 +63,13 @@ class Rewriter {
     for (auto& [place, calls] : runs_at_) std::sort(calls.begin(), calls.end());
   }
 
-  uint32_t own_place(uint32_t call) const { return uses_.longest_idle(call).before; }
+  CallIndex own_place(CallIndex call) const { return uses_.longest_idle(call).before; }
 
   // Is `place` within the time for which the maker's outputs are dropped?
-  bool is_between(uint32_t tensor, uint32_t maker, uint32_t place) const {
-    const uint32_t until = own_place(maker);
+  bool is_between(uint32_t tensor, CallIndex maker, CallIndex place) const {
+    const CallIndex until = own_place(maker);
     if (place >= until) return false;
-    const std::vector<uint32_t>& uses = uses_.uses(tensor);
+    const std::vector<CallIndex>& uses = uses_.uses(tensor);
     const auto next = std::lower_bound(uses.begin(), uses.end(), until);
     return next != uses.begin() && *std::prev(next) < place;
   }
@@ -79,14 +79,14 @@ class Rewriter {
   void find_last_uses() {
     lives_.assign(graph_.tensors.size(), {});
     for (uint32_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
-      const uint32_t maker = uses_.maker(tensor);
+      const CallIndex maker = uses_.maker(tensor);
       // Small tensors are not worth a second life: they wait for the recompute, which makes the same bytes again.
       const bool twice = maker != kNone && graph_.tensors[tensor].chunk_count != 0;
       if (twice) lives_[tensor].split = place_[maker];
       for (const uint32_t use : uses_.uses(tensor)) record_use(tensor, {use, kNone});
     }
     for (const auto& [place, calls] : runs_at_) {
-      for (const uint32_t call : calls) {
+      for (const CallIndex call : calls) {
         for (const plan::OpAccess& access : graph_.calls[call].call.accesses) record_use(access.tensor, {place, call});
       }
     }
@@ -120,9 +120,9 @@ class Rewriter {
 
   uint32_t now(uint32_t tensor) const { return second_life_[tensor] == kNone ? tensor : second_life_[tensor]; }
 
-  void copy_call(uint32_t call) {
+  void copy_call(CallIndex call) {
     if (const auto runs = runs_at_.find(call); runs != runs_at_.end()) {
-      for (const uint32_t op : runs->second) recompute(op);
+      for (const CallIndex op : runs->second) recompute(op);
     }
     GraphCall entry = graph_.calls[call];
     for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
@@ -135,7 +135,7 @@ class Rewriter {
     end_lives(graph_.calls[call].call, {call, kNone});
   }
 
-  void recompute(uint32_t call) {
+  void recompute(CallIndex call) {
     GraphCall entry = graph_.calls[call];
     for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
       if (changes(access) && graph_.tensors[access.tensor].chunk_count != 0) begin_second_life(access.tensor);
@@ -185,7 +185,7 @@ class Rewriter {
     result_->calls.push_back(std::move(entry));
   }
 
-  void renumber(uint32_t call) {
+  void renumber(CallIndex call) {
     GraphCall& entry = result_->calls[call];
     if (entry.call.kind == plan::CallKind::allocate) result_->tensors[entry.call.tensor].allocate_call = call;
     if (entry.call.kind == plan::CallKind::free) result_->tensors[entry.call.tensor].free_call = call;
@@ -195,12 +195,12 @@ class Rewriter {
   const TaskGraph& graph_;
   const Machine* guarded_;
   RecomputeUses uses_;
-  std::set<uint32_t> chosen_;
-  std::vector<uint32_t> place_;                        // op -> the call before which it is recomputed
-  std::map<uint32_t, std::vector<uint32_t>> runs_at_;  // the inverse
-  std::vector<Lives> lives_;                           // by tensor
-  std::vector<uint32_t> second_life_;                  // tensor -> its second life, once that has begun
-  std::vector<uint32_t> new_index_;                    // call -> in the result
+  std::set<CallIndex> chosen_;
+  ByCall<CallIndex> place_;                              // op -> the call before which it is recomputed
+  std::map<CallIndex, std::vector<CallIndex>> runs_at_;  // the inverse
+  std::vector<Lives> lives_;                             // by tensor
+  std::vector<uint32_t> second_life_;                    // tensor -> its second life, once that has begun
+  ByCall<uint32_t> new_index_;                           // in the result
   TaskGraph* result_ = nullptr;
 };
 

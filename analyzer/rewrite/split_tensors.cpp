@@ -20,7 +20,7 @@ class Splitter {
     result_.tensors.clear();
     result_.calls.clear();
     for (uint32_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) add_tensor(tensor);
-    for (uint32_t call = 0; call < graph_.calls.size(); ++call) add_call(call);
+    for (CallIndex call{0}; call < graph_.calls.size(); ++call) add_call(call);
     new_index_.push_back(static_cast<uint32_t>(result_.calls.size()));
     result_.waited_at_end = new_index_[graph_.waited_at_end];
     set_reordered_from();
@@ -88,7 +88,7 @@ class Splitter {
     }
   }
 
-  void add_call(uint32_t call) {
+  void add_call(CallIndex call) {
     new_index_.push_back(static_cast<uint32_t>(result_.calls.size()));
     GraphCall entry = graph_.calls[call];
     entry.waited = new_index_[entry.waited];
@@ -135,11 +135,11 @@ class Splitter {
   // In the program, too, inserted calls stand behind those that they belong to.
   void set_reordered_from() {
     if (graph_.reordered_from.empty()) return;
-    std::vector<uint32_t> by_place(graph_.calls.size());
-    for (uint32_t call = 0; call < by_place.size(); ++call) by_place[graph_.reordered_from[call]] = call;
+    std::vector<CallIndex> by_place(graph_.calls.size());
+    for (CallIndex call{0}; call < by_place.size(); ++call) by_place[graph_.reordered_from[call]] = call;
     result_.reordered_from.resize(result_.calls.size());
     uint32_t place = 0;
-    for (const uint32_t call : by_place) {
+    for (const CallIndex call : by_place) {
       for (uint32_t now = new_index_[call]; now < new_index_[call + 1]; ++now) result_.reordered_from[now] = place++;
     }
   }

@@ -12,31 +12,31 @@ GapChoices::GapChoices(const TaskGraph& graph, const Schedule& schedule, uint64_
   list_uses();
   room_.assign(size_t{ops_} + 1, 0);
   for (const Stay& stay : schedule.stays) read(stay);
-  for (uint32_t op = 1; op < ops_; ++op) room_[op] += room_[op - 1];
+  for (OpIndex op{1}; op < ops_; ++op) room_[op] += room_[op - 1];
   for (int64_t& room : room_) room += static_cast<int64_t>(capacity);
   list_gaps();
 }
 
 void GapChoices::list_uses() {
   start_ns_.push_back(0);
-  for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
+  for (CallIndex call{0}; call < graph_.calls.size(); ++call) {
     const GraphCall& entry = graph_.calls[call];
-    op_of_call_.push_back(ops_);
+    op_of_call_.push_back(OpIndex{ops_});
     if (entry.call.kind != plan::CallKind::op) continue;
     for (const uint32_t tensor : entry.operands) {
       const auto is_in = [&](const std::vector<uint32_t>& list) {
         return std::binary_search(list.begin(), list.end(), tensor);
       };
-      uses_[tensor].push_back({ops_, is_in(entry.writes)      ? HostCopy::stale
-                                     : is_in(entry.unchanged) ? HostCopy::by_facts
-                                                              : HostCopy::valid});
+      uses_[tensor].push_back({OpIndex{ops_}, is_in(entry.writes)      ? HostCopy::stale
+                                              : is_in(entry.unchanged) ? HostCopy::by_facts
+                                                                       : HostCopy::valid});
     }
     call_of_op_.push_back(call);
     start_ns_.push_back(start_ns_.back() + entry.call.duration_ns);
     ++ops_;
   }
-  op_of_call_.push_back(ops_);
-  for (uint32_t op = 0; op < ops_; ++op) {
+  op_of_call_.push_back(OpIndex{ops_});
+  for (OpIndex op{0}; op < ops_; ++op) {
     start_ns_.push_back(start_ns_.back() + graph_.calls[call_of_op_[op]].call.duration_ns);
   }
 }
@@ -46,8 +46,8 @@ void GapChoices::read(const Stay& stay) {
   std::vector<GapUse>& uses = uses_[stay.tensor];
   const int64_t chunks = graph_.tensors[stay.tensor].chunk_count;
   const bool always = stay.arrival == Arrival::always;
-  const uint32_t begin = always ? 0 : op_of_call_[stay.begin];
-  const uint32_t end = always ? ops_ : op_of_call_[stay.end];
+  const OpIndex begin = always ? OpIndex{0} : op_of_call_[stay.begin];
+  const OpIndex end = always ? OpIndex{ops_} : op_of_call_[stay.end];
   room_[begin] -= chunks;
   room_[end] += chunks;
   if (stay.wraps) room_[0] -= chunks;
@@ -60,11 +60,11 @@ void GapChoices::read(const Stay& stay) {
     end_[stay.tensor] = stay.end;
     departure_[stay.tensor] = stay.departure;
   }
-  const auto within = [&](uint32_t op) { return stay.wraps ? op >= begin || op < end : op >= begin && op < end; };
+  const auto within = [&](OpIndex op) { return stay.wraps ? op >= begin || op < end : op >= begin && op < end; };
   for (size_t i = 0; i < uses.size(); ++i) {
     const bool around = i + 1 == uses.size();
     if (around && !stay.wraps && !always) continue;
-    const uint32_t next = uses[(i + 1) % uses.size()].op;
+    const OpIndex next = uses[(i + 1) % uses.size()].op;
     // A stay that wraps covers the end of the iteration and its start, with a time away between them.
     const bool together = !stay.wraps || around || (uses[i].op < end) == (next < end);
     if (within(uses[i].op) && within(next) && together) uses[i].with_next = true;
@@ -78,7 +78,7 @@ void GapChoices::list_gaps() {
     for (size_t i = 0; i < uses.size(); ++i) {
       const bool around = i + 1 == uses.size();
       if (around && !stays) break;
-      const uint32_t to = around ? uses[0].op + ops_ : uses[i + 1].op;
+      const OpIndex to = around ? uses[0].op + ops_ : uses[i + 1].op;
       if (to == uses[i].op + 1) continue;
       uses[i].gap = static_cast<uint32_t>(gaps_.size());
       gaps_.push_back({tensor, uses[i].op, to, !uses[i].with_next});
@@ -88,13 +88,13 @@ void GapChoices::list_gaps() {
 
 bool GapChoices::has_room(const Gap& gap) const {
   const int64_t needed = chunks(gap);
-  for (uint32_t op = gap.from + 1; op < gap.to; ++op) {
+  for (OpIndex op = gap.from + 1; op < gap.to; ++op) {
     if (room(op) < needed) return false;
   }
   return true;
 }
 
-uint32_t GapChoices::gap_before(uint32_t tensor, uint32_t op) const {
+uint32_t GapChoices::gap_before(uint32_t tensor, OpIndex op) const {
   const std::vector<GapUse>& uses = uses_[tensor];
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[(i + 1) % uses.size()].op == op) return uses[i].gap;
@@ -107,7 +107,7 @@ void GapChoices::set_away(uint32_t index, bool away) {
   if (gap.away == away) return;
   gap.away = away;
   const int64_t change = away ? chunks(gap) : -chunks(gap);
-  for (uint32_t op = gap.from + 1; op < gap.to; ++op) room_[op % ops_] += change;
+  for (OpIndex op = gap.from + 1; op < gap.to; ++op) room_[op % ops_] += change;
 }
 
 // Is the tensor on the device from this use to the next one?

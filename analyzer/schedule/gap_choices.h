@@ -11,8 +11,8 @@ namespace reprise::analyzer {
 // Between two uses of a tensor. Ops are counted from 0; `to` goes on counting into the next iteration.
 struct Gap {
   uint32_t tensor = kNone;
-  uint32_t from = 0;
-  uint32_t to = 0;
+  OpIndex from;
+  OpIndex to;
   bool away = true;
   bool not_to_ssd = false;  // when it is away
 };
@@ -24,12 +24,12 @@ class GapChoices {
 
   const std::vector<Gap>& gaps() const { return gaps_; }  // by tensor, then by time; those with an op in between
   uint32_t op_count() const { return ops_; }
-  uint64_t start_ns(uint32_t op) const { return start_ns_[op]; }  // of an op, if nothing waits; of two iterations
+  uint64_t start_ns(OpIndex op) const { return start_ns_[op]; }  // of an op, if nothing waits; of two iterations
   int64_t chunks(const Gap& gap) const { return graph_.tensors[gap.tensor].chunk_count; }
   // Chunks that are free during the op. Negative: what is on the device does not fit.
-  int64_t room(uint32_t op) const { return room_[op % ops_]; }
-  bool has_room(const Gap& gap) const;                      // for its tensor to stay
-  uint32_t gap_before(uint32_t tensor, uint32_t op) const;  // the one that ends with this use; kNone: none
+  int64_t room(OpIndex op) const { return room_[op % ops_]; }
+  bool has_room(const Gap& gap) const;                     // for its tensor to stay
+  uint32_t gap_before(uint32_t tensor, OpIndex op) const;  // the one that ends with this use; kNone: none
 
   void set_away(uint32_t gap, bool away);
   void set_not_to_ssd(uint32_t gap, bool so) { gaps_[gap].not_to_ssd = so; }
@@ -39,7 +39,7 @@ class GapChoices {
 
  private:
   struct GapUse {
-    uint32_t op = 0;
+    OpIndex op{0};
     HostCopy leaves = HostCopy::valid;  // the best that a host copy is behind it
     bool with_next = false;             // on the device until the next one
     uint32_t gap = kNone;               // up to the next use, if there is an op in between
@@ -54,7 +54,8 @@ class GapChoices {
 
   const TaskGraph& graph_;
   uint32_t ops_ = 0;
-  std::vector<uint32_t> call_of_op_, op_of_call_;
+  ByOp<CallIndex> call_of_op_;
+  ByCall<OpIndex> op_of_call_;
   std::vector<uint64_t> start_ns_;
   std::vector<std::vector<GapUse>> uses_;  // by tensor
   std::vector<Stay> others_;               // of tensors that no op uses

@@ -121,17 +121,17 @@ class Search {
   bool make_room(uint32_t kept) {
     const Gap gap = now_.gaps()[kept];
     for (uint32_t step = 0; step < kMostVictims; ++step) {
-      uint32_t op = gap.from + 1;
+      OpIndex op{gap.from + 1};
       while (op < gap.to && now_.room(op) >= 0) ++op;
       if (op == gap.to) return true;
-      const uint32_t victim = pick_victim(op % now_.op_count(), kept);
+      const uint32_t victim = pick_victim(OpIndex{op % now_.op_count()}, kept);
       if (victim == kNone) return false;
       toggle(victim);
     }
     return false;
   }
 
-  uint32_t pick_victim(uint32_t op, uint32_t kept) {
+  uint32_t pick_victim(OpIndex op, uint32_t kept) {
     std::vector<std::pair<double, uint32_t>> best;
     const uint32_t ops = now_.op_count();
     for (uint32_t i = 0; i < now_.gaps().size(); ++i) {

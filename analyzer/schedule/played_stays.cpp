@@ -5,22 +5,22 @@
 namespace reprise::analyzer {
 
 PlayedGraph::PlayedGraph(const TaskGraph& of) : graph(of), op_of_call(of.calls.size() + 1) {
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
-    op_of_call[call] = ops;
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
+    op_of_call[call] = OpIndex{ops};
     if (graph.calls[call].call.kind != plan::CallKind::op) continue;
     call_of_op.push_back(call);
     ++ops;
   }
-  op_of_call.back() = ops;
+  op_of_call.back() = OpIndex{ops};
   writes.assign(graph.tensors.size(), [&](auto&& put) {
-    for (uint32_t op = 0; op < ops; ++op) {
+    for (OpIndex op{0}; op < ops; ++op) {
       const GraphCall& entry = graph.calls[call_of_op[op]];
       for (const auto* list : {&entry.writes, &entry.unchanged}) {
         for (const uint32_t tensor : *list) put(tensor, op);
       }
     }
   });
-  for (uint32_t op = 0; op < (kPlayedRounds + 1) * ops; ++op) {
+  for (OpIndex op{0}; op < (kPlayedRounds + 1) * ops; ++op) {
     start_ns.push_back(start_ns.back() + static_cast<int64_t>(duration(op)));
   }
 }
@@ -47,7 +47,7 @@ void PlayedStays::list(const Schedule& schedule) {
   const auto group = [&](Groups& by_op, auto&& op_of) {
     by_op.assign(size_t{kPlayedRounds + 1} * played_.ops, [&](auto&& put) {
       for (uint32_t i = 0; i < instances_.size(); ++i) {
-        if (const uint32_t op = op_of(instances_[i]); op != kNone) put(op, i);
+        if (const OpIndex op{op_of(instances_[i])}; op != kNone) put(op, i);
       }
     });
   };

@@ -17,16 +17,17 @@ constexpr uint32_t kNotYet = ~uint32_t{0};
 struct PlayedGraph {
   explicit PlayedGraph(const TaskGraph& of);
 
-  uint64_t duration(uint32_t op) const { return graph.calls[call_of_op[op % ops]].call.duration_ns; }
+  uint64_t duration(OpIndex op) const { return graph.calls[call_of_op[op % ops]].call.duration_ns; }
 
   // The last one of the ops `first` to `last` that writes, else the first one.
   uint32_t last_write(std::span<const uint32_t> writes_of_tensor, uint32_t first, uint32_t last) const;
 
   const TaskGraph& graph;
   uint32_t ops = 0;
-  std::vector<uint32_t> op_of_call, call_of_op;
-  Groups writes;                        // by tensor, ops; also those that leave it as it was
-  std::vector<int64_t> start_ns = {0};  // of each op in all rounds, if nothing waits
+  ByCall<OpIndex> op_of_call;  // the next one, for calls that are none
+  ByOp<CallIndex> call_of_op;
+  Groups writes;                 // by tensor, ops; also those that leave it as it was
+  ByOp<int64_t> start_ns = {0};  // of each op in all rounds, if nothing waits
 };
 
 // One stay in one of the rounds that are simulated. Ops are counted over all rounds.
@@ -63,9 +64,9 @@ class PlayedStays {
   const StayInstance& operator[](uint32_t number) const { return instances_[number]; }
   auto of_tensor(uint32_t tensor) const { return stays_of_[tensor]; }
   // By op: what begins there, ends there, is written there for the last time.
-  auto first_at(uint32_t op) const { return first_[op]; }
-  auto last_at(uint32_t op) const { return last_[op]; }
-  auto written_at(uint32_t op) const { return written_[op]; }
+  auto first_at(OpIndex op) const { return first_[op]; }
+  auto last_at(OpIndex op) const { return last_[op]; }
+  auto written_at(OpIndex op) const { return written_[op]; }
   // Memory of what never leaves, and of what is there when the first round begins.
   int64_t chunks_always() const { return chunks_always_; }
   int64_t chunks_at_start() const { return chunks_at_start_; }

@@ -94,7 +94,7 @@ class Retimer {
 
   // The next op, or the one that runs.
   struct OpAtHand {
-    uint32_t op = 0;
+    OpIndex op{0};
     uint64_t end = kForever;  // kForever: it has not started
     uint64_t idle_from = 0;   // since when no op runs
   };
@@ -124,13 +124,13 @@ class Retimer {
       changes_[instance.last + 1] -= instance.chunks;
     }
     int64_t used = stays_.chunks_always();
-    for (uint32_t op = 0; op < (kPlayedRounds + 1) * ops; ++op) {
+    for (OpIndex op{0}; op < (kPlayedRounds + 1) * ops; ++op) {
       used += changes_[op];
       changes_[op] = capacity_ - used;
     }
     room_.assign({changes_.data(), size_t{kPlayedRounds + 1} * ops});
     free_ = capacity_ - stays_.chunks_always() - stays_.chunks_at_start();
-    for (uint32_t op = 0; op < (kPlayedRounds + 1) * ops; ++op) {
+    for (OpIndex op{0}; op < (kPlayedRounds + 1) * ops; ++op) {
       for (const uint32_t number : stays_.first_at(op)) {
         const Stay& stay = stays_.stay_of(stays_[number]);
         if (stay.arrival == Arrival::reload) lines_[static_cast<size_t>(stay.from)].instances.push_back(number);
@@ -194,7 +194,7 @@ class Retimer {
 
   void record_wait() {
     if (now_ == at_hand_.idle_from || at_hand_.op / played_.ops != kPlayedRounds - 2) return;
-    Wait wait{at_hand_.op % played_.ops, now_ - at_hand_.idle_from, kNone};
+    Wait wait{OpIndex{at_hand_.op % played_.ops}, now_ - at_hand_.idle_from, kNone};
     for (const uint32_t number : stays_.first_at(at_hand_.op)) {
       const StayInstance& instance = stays_[number];
       if (instance.in_ns == now_) wait.tensor = stays_.stay_of(instance).tensor;
@@ -205,7 +205,7 @@ class Retimer {
   void end_op() {
     at_hand_.idle_from = now_;
     at_hand_.end = kForever;
-    const uint32_t op = at_hand_.op++;
+    const OpIndex op{at_hand_.op++};
     for (const uint32_t number : stays_.written_at(op)) {
       const Stay& stay = stays_.stay_of(stays_[number]);
       if (stay.departure == Departure::guarded) {
@@ -271,7 +271,7 @@ class Retimer {
     LinkCopy& link = transfers_.in[static_cast<size_t>(tier)];
     Line& line = lines_[static_cast<size_t>(tier)];
     if (link.end != kForever) return false;
-    const uint32_t op = at_hand_.op;
+    const OpIndex op{at_hand_.op};
     for (size_t i = line.next, looked = 0; i < line.instances.size() && looked < kLook; ++i) {
       StayInstance& instance = stays_[line.instances[i]];
       if (instance.reload_begin != kNotYet) continue;

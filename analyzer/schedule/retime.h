@@ -14,7 +14,7 @@ namespace reprise::analyzer {
 
 // An op that could not start when the one before had ended.
 struct Wait {
-  uint32_t op = 0;  // from 0
+  OpIndex op{0};  // from 0
   uint64_t ns = 0;
   uint32_t tensor = kNone;  // whose copy in came last; kNone: memory was missing, for it or for what the op makes
 };

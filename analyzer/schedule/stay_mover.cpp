@@ -17,7 +17,7 @@ StayMover::StayMover(const PlayedGraph& played, const PlayedStays& stays, int64_
     room_[end] += chunks;
     if (stay.wraps) room_[begin] -= chunks;
   }
-  for (uint32_t op = 1; op < ops_; ++op) room_[op] += room_[op - 1];
+  for (OpIndex op{1}; op < ops_; ++op) room_[op] += room_[op - 1];
   for (uint32_t number = 0; number < stays_.all().size(); ++number) {
     if (stays_[number].first / ops_ == kPlayedRounds - 2) order_.push_back(number);
   }
@@ -37,7 +37,7 @@ void StayMover::move_ends(Schedule& schedule) {
     if (!has_offload(stay.departure) || stay.wraps) continue;
     const uint32_t base = (kPlayedRounds - 2) * ops_;
     const uint32_t to = instance.offload_end <= base ? 0 : instance.offload_end - base;
-    uint32_t op = played_.op_of_call[stay.end];
+    OpIndex op{played_.op_of_call[stay.end]};
     while (op < std::min(to, ops_) && room_[op] >= instance.chunks) room_[op++] -= instance.chunks;
     // The program's free takes the contents away: the copy out stands before it.
     const plan::Tensor& tensor = graph_.tensors[stay.tensor];
@@ -45,20 +45,20 @@ void StayMover::move_ends(Schedule& schedule) {
     if (op > played_.op_of_call[stay.end])
       stay.end =
           std::min(op == ops_ ? calls : played_.call_of_op[op], is_persistent(tensor) ? calls : tensor.free_call);
-    if (op == ops_ && to > ops_) go_on(stay, to - ops_);
+    if (op == ops_ && to > ops_) go_on(stay, OpIndex{to - ops_});
   }
 }
 
 // The copy out ends in the next iteration, at op `to`: so does the stay, if there is room, and no other one of the
 // tensor has begun.
-void StayMover::go_on(Stay& stay, uint32_t to) {
+void StayMover::go_on(Stay& stay, OpIndex to) {
   if (!is_persistent(graph_.tensors[stay.tensor])) return;
-  uint32_t limit = ops_ - 1;
+  OpIndex limit{ops_ - 1};
   for (const uint32_t other : stays_.of_tensor(stay.tensor)) {
     limit = std::min(limit, played_.op_of_call[stays_.schedule().stays[other].begin]);
   }
   const uint32_t chunks = graph_.tensors[stay.tensor].chunk_count;
-  uint32_t op = 0;
+  OpIndex op{0};
   while (op < std::min(to, limit) && room_[op] >= chunks) room_[op++] -= chunks;
   if (op == 0) return;
   stay.wraps = true;
@@ -79,7 +79,7 @@ void StayMover::move_begins(Schedule& schedule) {
     if (!stay.wraps) limit[stay.tensor] = played_.op_of_call[stay.end];
     if (stay.arrival != Arrival::reload || instance.reload_begin == kNotYet) continue;
     const uint32_t from = instance.reload_begin <= base ? 0 : instance.reload_begin - base;
-    uint32_t op = played_.op_of_call[stay.begin];
+    OpIndex op{played_.op_of_call[stay.begin]};
     while (op > std::max(from, floor) && room_[op - 1] >= instance.chunks) room_[--op] -= instance.chunks;
     if (op < played_.op_of_call[stay.begin]) stay.begin = played_.call_of_op[op];
   }

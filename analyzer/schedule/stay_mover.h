@@ -19,7 +19,7 @@ class StayMover {
 
  private:
   void move_ends(Schedule& schedule);
-  void go_on(Stay& stay, uint32_t to);
+  void go_on(Stay& stay, OpIndex to);
   void move_begins(Schedule& schedule);
 
   const PlayedGraph& played_;

@@ -21,7 +21,7 @@ class Walk {
     uses_.resize(graph.tensors.size());
     state_.graph = &graph;
     state_.start_ns.push_back(0);
-    for (uint32_t call = 0; call < count_; ++call) {
+    for (CallIndex call{0}; call < count_; ++call) {
       for (const uint32_t tensor : graph.calls[call].operands) uses_[tensor].push_back(call);
       if (graph.calls[call].call.kind == plan::CallKind::op) ops_.push_back(call);
       state_.start_ns.push_back(state_.start_ns.back() + graph.calls[call].call.duration_ns);
@@ -161,7 +161,7 @@ class Walk {
       state_.tensors[t].carried = true;
     }
     chooser_.start(state_);
-    for (uint32_t call = 0; call < count_; ++call) {
+    for (CallIndex call{0}; call < count_; ++call) {
       state_.call = call;
       const plan::Call& entry = graph_.calls[call].call;
       if (entry.kind == plan::CallKind::op) run_op(call);
@@ -175,7 +175,7 @@ class Walk {
     return end;
   }
 
-  void run_op(uint32_t call) {
+  void run_op(CallIndex call) {
     const GraphCall& entry = graph_.calls[call];
     uint64_t needed = 0;
     for (const uint32_t tensor : entry.operands) {
@@ -208,7 +208,7 @@ class Walk {
     for (const Leaving& leaving : chooser_.leaving(state_)) evict(leaving.tensor, leaving.tier);
   }
 
-  void arrive(uint32_t tensor, uint32_t call) {
+  void arrive(uint32_t tensor, CallIndex call) {
     enter(tensor, call);
     state_.tensors[tensor].host = touched_[tensor] != 0 ? HostCopy::valid : HostCopy::stale;
     arrivals_.resize(graph_.tensors.size());
@@ -218,7 +218,7 @@ class Walk {
     touched_[tensor] = 1;
   }
 
-  void run_free(uint32_t call, uint32_t tensor) {
+  void run_free(CallIndex call, uint32_t tensor) {
     if (!state_.tensors[tensor].resident) return;
     close_stay(tensor, call, Departure::release);
     leave(tensor);
@@ -226,7 +226,7 @@ class Walk {
 
   // The op that must be done before a copy for the op at `call` begins; kNone: any time will do. With `wrap` it may be
   // one of the iteration before.
-  uint32_t lead_op(uint32_t call, bool wrap) const {
+  uint32_t lead_op(CallIndex call, bool wrap) const {
     if (options_.lead >= ops_.size()) return kNone;
     const auto place = static_cast<size_t>(std::lower_bound(ops_.begin(), ops_.end(), call) - ops_.begin());
     const size_t back = size_t{options_.lead} + 1;

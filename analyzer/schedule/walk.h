@@ -35,7 +35,7 @@ struct WalkState {
   // The same tensors, least recently used first, then by number: a ring through one more place than there are tensors.
   std::vector<uint32_t> older, newer;
   std::vector<uint64_t> start_ns;  // call -> sum of the durations before it
-  uint32_t call = 0;               // at hand
+  CallIndex call{0};               // at hand
   uint64_t free_chunks = 0;
 
   uint32_t chunks(uint32_t tensor) const { return graph->tensors[tensor].chunk_count; }

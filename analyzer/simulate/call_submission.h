@@ -35,7 +35,7 @@ class CallSubmission {
     }
     return vertex;
   }
-  void complete(uint32_t round, uint32_t call) { done_[size_t{round} * calls_ + call] = 1; }
+  void complete(uint32_t round, CallIndex call) { done_[size_t{round} * calls_ + call] = 1; }
 
  private:
   // By the call to be submitted: so many positions must be complete.

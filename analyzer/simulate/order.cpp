@@ -14,7 +14,7 @@ std::vector<uint32_t> order_of(const TaskGraph& tasks, const MemGraph& graph, co
     const uint32_t release = graph.vertex_of_call[tasks.tensors[tensor].free_call];
     key[release] = std::max(key[release], time);
   };
-  for (uint32_t call = 0; call < tasks.calls.size(); ++call) {
+  for (CallIndex call{0}; call < tasks.calls.size(); ++call) {
     const plan::Call& entry = tasks.calls[call].call;
     if (entry.kind != plan::CallKind::op) continue;
     const int64_t time = key[graph.vertex_of_call[call]];

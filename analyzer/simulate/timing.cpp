@@ -19,7 +19,7 @@ class VertexTiming {
     for (uint32_t v = 0; v < count; ++v) {
       const plan::Vertex& vertex = graph_.vertices[v];
       TimedVertex& entry = result_.vertices[v];
-      entry.call = vertex.call;
+      entry.call = CallIndex(vertex.call);
       if (vertex.call == kNone) result_.transfers.push_back(v);
       if (plan::runs_op(vertex.kind)) {
         classify_op(tasks_.calls[vertex.call].call, entry);

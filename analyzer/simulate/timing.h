@@ -11,7 +11,7 @@ namespace reprise::analyzer {
 
 struct TimedVertex {
   uint64_t length_ns = 0;
-  uint32_t call = kNone;
+  CallIndex call{kNone};
   uint32_t op = kNone;  // number among the ops of its device; kNone: no op
   uint32_t link = 0;    // of an SSD's transfer, the one that it goes over
   uint32_t device = 0;

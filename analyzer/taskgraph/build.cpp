@@ -41,7 +41,7 @@ class TaskGraphBuilder {
     set_program();
     add_tensors();
     graph_.small_chunks = count_small_chunks();
-    for (uint32_t call = first_; call < end_; ++call) add_call(call);
+    for (CallIndex call{first_}; call < end_; ++call) add_call(call);
     set_waits();
     graph_.foreign_count = static_cast<uint32_t>(foreign_.size()) + 1;
     if (several_devices_) {
@@ -111,7 +111,7 @@ class TaskGraphBuilder {
     return std::max(blocks_at(first_), blocks_at(end_));
   }
 
-  uint64_t blocks_at(uint32_t call) const {
+  uint64_t blocks_at(CallIndex call) const {
     std::set<uint64_t> blocks;
     for (const AllocationSpan& span : stream_.spans) {
       const bool alive = span.allocated < call && (span.freed == kNone || span.freed >= call);
@@ -127,7 +127,7 @@ class TaskGraphBuilder {
     slab.reset(kBase, kBase, graph_.chunk_bytes);
     std::vector<uint64_t> places(stream_.spans.size(), 0);
     uint64_t at_start = 0;
-    for (uint32_t call = 0; call < end_; ++call) {
+    for (CallIndex call{0}; call < end_; ++call) {
       if (call == first_) at_start = slab.blocks();
       const uint32_t index = stream_.allocations[call];
       if (index == kNone || !footprint::is_small(stream_.spans[index].size, graph_.chunk_bytes)) continue;
@@ -165,7 +165,7 @@ class TaskGraphBuilder {
     several_devices_ = several_devices_ || device != *device_;
   }
 
-  void add_call(uint32_t index) {
+  void add_call(CallIndex index) {
     GraphCall entry;
     const trace::Op* const op = stream_.op(index);
     ops_.push_back(op);
@@ -191,7 +191,7 @@ class TaskGraphBuilder {
     return 0;
   }
 
-  void fill_op(uint32_t index, const trace::Op& op, GraphCall& entry) {
+  void fill_op(CallIndex index, const trace::Op& op, GraphCall& entry) {
     plan::Call& call = entry.call;
     call.kind = plan::CallKind::op;
     call.op = op.record.op;
@@ -235,11 +235,11 @@ class TaskGraphBuilder {
   }
 
   // Was the access to another part of the tensor in an iteration before?
-  bool part_moves(uint32_t index, size_t access) const {
+  bool part_moves(CallIndex index, size_t access) const {
     if (!parts_move_) return false;
     const trace::Op& now = *stream_.op(index);
     const uint32_t length = end_ - first_;
-    for (uint32_t at = index; at >= length && index - at < kIterationsCompared * length;) {
+    for (CallIndex at = index; at >= length && index - at < kIterationsCompared * length;) {
       at -= length;
       const trace::Op* const before = stream_.op(at);
       if (before == nullptr || before->record.signature != now.record.signature) break;
@@ -271,9 +271,9 @@ class TaskGraphBuilder {
   }
 
   // The median over this iteration and those before it: a single one may have been disturbed.
-  void set_duration(uint32_t index, const trace::Op& op, GraphCall& entry) {
+  void set_duration(CallIndex index, const trace::Op& op, GraphCall& entry) {
     std::vector<uint64_t> seen;
-    for (uint32_t at = index; seen.size() < kDurations; at -= end_ - first_) {
+    for (CallIndex at = index; seen.size() < kDurations; at -= end_ - first_) {
       const trace::Op* before = stream_.op(at);
       if (before == nullptr || before->record.signature != op.record.signature) break;
       if (const uint64_t ns = stream_.recorded_ns(*before); ns != 0) seen.push_back(ns);
@@ -298,7 +298,7 @@ class TaskGraphBuilder {
 
   Durations last_durations() const {
     Durations result;
-    for (uint32_t call = stream_.size(); call-- > 0;) {
+    for (CallIndex call{stream_.size()}; call-- > 0;) {
       const trace::Op* const op = stream_.op(call);
       const uint64_t ns = op != nullptr ? stream_.recorded_ns(*op) : 0;
       if (ns == 0) continue;
@@ -325,7 +325,7 @@ class TaskGraphBuilder {
   // How far the program had waited for the device when it made each call.
   void set_waits() {
     uint32_t waited = 0;
-    for (uint32_t call = first_; call <= end_; ++call) {
+    for (CallIndex call{first_}; call <= end_; ++call) {
       if (call > first_ && stream_.after_wait[call] != 0) waited = call - first_;
       if (call < end_) graph_.calls[call - first_].waited = waited;
     }
@@ -333,8 +333,8 @@ class TaskGraphBuilder {
   }
 
   const CallStream& stream_;
-  uint32_t first_;
-  uint32_t end_;
+  const CallIndex first_;
+  const CallIndex end_;
   bool parts_move_;
   Machine machine_;
   plan::Safety safety_;

@@ -21,7 +21,7 @@ void sort_unique(std::vector<uint32_t>& items) {
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
-void set_operands(TaskGraph& graph, uint32_t index) {
+void set_operands(TaskGraph& graph, CallIndex index) {
   GraphCall& entry = graph.calls[index];
   entry.operands.clear();
   entry.writes.clear();
@@ -53,7 +53,7 @@ void set_edges(TaskGraph& graph) {
   graph.edges.clear();
   // The second round sees the first one's accesses: those are the edges of distance 1.
   for (uint32_t round = 0; round < 2; ++round) {
-    for (uint32_t index = 0; index < graph.calls.size(); ++index) {
+    for (CallIndex index{0}; index < graph.calls.size(); ++index) {
       const plan::Call& call = graph.calls[index].call;
       if (call.kind == plan::CallKind::free) flow.release(call.tensor);
       if (call.kind != plan::CallKind::op) continue;
@@ -118,7 +118,7 @@ void set_totals(TaskGraph& graph) {
 }  // namespace
 
 void complete_task_graph(TaskGraph& graph) {
-  for (uint32_t index = 0; index < graph.calls.size(); ++index) {
+  for (CallIndex index{0}; index < graph.calls.size(); ++index) {
     graph.calls[index].barrier = is_barrier(graph.calls[index]);
     set_operands(graph, index);
   }

@@ -15,7 +15,7 @@ void Flow::take(std::vector<Dependency>& before, plan::EdgeKind kind) {
   scratch_.clear();
 }
 
-void Flow::access(uint32_t call, const plan::OpAccess& access, Stamp stamp) {
+void Flow::access(CallIndex call, const plan::OpAccess& access, Stamp stamp) {
   TensorFlow& flow = tensors_[access.tensor];
   const uint64_t size = graph_.tensors[access.tensor].size;
   // A pointer alone does not say which way a kernel walks from it: without a size the range is the whole tensor.
@@ -25,7 +25,7 @@ void Flow::access(uint32_t call, const plan::OpAccess& access, Stamp stamp) {
   flow.bytes.access(whole ? 0 : access.offset, whole ? size : access.offset + access.size, writes, stamp, scratch_);
 }
 
-void Flow::op(uint32_t call, Stamp stamp, std::vector<Dependency>& before) {
+void Flow::op(CallIndex call, Stamp stamp, std::vector<Dependency>& before) {
   const GraphCall& entry = graph_.calls[call];
   for (const plan::OpAccess& item : entry.call.accesses) access(call, item, stamp);
   if ((entry.call.flags & trace::kOpOpaque) != 0) {
@@ -39,7 +39,7 @@ void Flow::op(uint32_t call, Stamp stamp, std::vector<Dependency>& before) {
   order_by_barriers(call, stamp, before);
 }
 
-void Flow::order_by_barriers(uint32_t call, Stamp stamp, std::vector<Dependency>& before) {
+void Flow::order_by_barriers(CallIndex call, Stamp stamp, std::vector<Dependency>& before) {
   const size_t first = before.size();
   if (graph_.calls[call].barrier) {
     for (const Stamp& earlier : since_barrier_) before.push_back({earlier, plan::EdgeKind::program});

@@ -19,7 +19,7 @@ class Flow {
 
   // An op: what it must wait for is appended to `before`. The first op that touches a transient tensor counts as a
   // writer of all of it, since the memory there is new.
-  void op(uint32_t call, Stamp stamp, std::vector<Dependency>& before);
+  void op(CallIndex call, Stamp stamp, std::vector<Dependency>& before);
   // A transfer between a tensor and its host copy.
   void offload(uint32_t tensor, Stamp stamp, std::vector<Dependency>& before);
   void reload(uint32_t tensor, Stamp stamp, std::vector<Dependency>& before);
@@ -34,9 +34,9 @@ class Flow {
     Hazards host;
     bool touched = false;
   };
-  void access(uint32_t call, const plan::OpAccess& access, Stamp stamp);
+  void access(CallIndex call, const plan::OpAccess& access, Stamp stamp);
   void take(std::vector<Dependency>& before, plan::EdgeKind kind);
-  void order_by_barriers(uint32_t call, Stamp stamp, std::vector<Dependency>& before);
+  void order_by_barriers(CallIndex call, Stamp stamp, std::vector<Dependency>& before);
 
   const TaskGraph& graph_;
   std::vector<TensorFlow> tensors_;

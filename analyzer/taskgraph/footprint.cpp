@@ -10,7 +10,7 @@ uint64_t peak_footprint(const CallStream& stream, uint64_t chunk_bytes) {
   footprint::Footprint footprint;
   footprint.open(chunk_bytes);
   uint64_t peak = 0;
-  for (uint32_t call = 0; call < stream.size(); ++call) {
+  for (CallIndex call{0}; call < stream.size(); ++call) {
     const uint32_t index = stream.allocations[call];
     if (index == kNone) continue;
     const AllocationSpan& span = stream.spans[index];

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/base/ids.h"
+#include "analyzer/base/indices.h"
 #include "analyzer/iteration/call_stream.h"
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"
@@ -52,11 +52,11 @@ struct TaskGraph {
   uint64_t chunk_bytes = 0;
   uint32_t devices = 1;               // tensors and calls say on which one they are
   std::vector<plan::Tensor> tensors;  // persistent ones first, in order of allocation; no homes yet
-  std::vector<GraphCall> calls;
+  ByCall<GraphCall> calls;
   std::vector<DataEdge> edges;  // sorted, each once
   // Of a graph that was reordered (analyzer/rewrite/reorder.h): call -> its place in the program; empty: it has the
   // program's order. A wait's `waited` calls are the same ones in both.
-  std::vector<uint32_t> reordered_from;
+  ByCall<uint32_t> reordered_from;
   uint32_t foreign_count = 0;
   // Of a graph for audited safety: no op touches more than its accesses (plan::Call::audited).
   bool all_audited = false;
@@ -79,7 +79,7 @@ inline uint32_t chunks_of(uint64_t size, uint64_t chunk_bytes) {
   return footprint::is_small(size, chunk_bytes) ? 0 : static_cast<uint32_t>(divide_up(size, chunk_bytes));
 }
 inline bool is_persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
-inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
+inline bool is_alive(const plan::Tensor& tensor, CallIndex call) {
   return is_persistent(tensor) || (tensor.allocate_call < call && call < tensor.free_call);
 }
 

@@ -59,7 +59,7 @@ class FactUser {
       : facts_(trace, store), graph_(graph), touched_(graph.tensors.size(), false) {}
 
   void run(const std::vector<const trace::Op*>& ops) {
-    for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph_.calls.size(); ++call) {
       GraphCall& entry = graph_.calls[call];
       if (const facts::KernelFacts* known = facts_.of(ops[call]); known != nullptr) use(*known, entry);
       for (const plan::OpAccess& access : entry.call.accesses) touched_[access.tensor] = true;
@@ -113,7 +113,7 @@ void apply_facts(const trace::Trace& trace, const facts::Store& store, const std
 void mark_audited(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
                   TaskGraph& graph) {
   TracedFacts facts(trace, store);
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     GraphCall& entry = graph.calls[call];
     if (entry.call.op != trace::OpKind::launch || touches_more(entry)) continue;
     const facts::KernelFacts* const known = facts.of(ops[call]);

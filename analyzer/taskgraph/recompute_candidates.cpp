@@ -15,7 +15,7 @@ class RecomputeFinder {
 
   std::vector<RecomputeCandidate> run() {
     std::vector<RecomputeCandidate> found;
-    for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
+    for (CallIndex call{0}; call < graph_.calls.size(); ++call) {
       if (!uses_.repeatable(call)) continue;
       RecomputeCandidate candidate = candidate_of(call);
       if (candidate.before == kNone) continue;
@@ -26,7 +26,7 @@ class RecomputeFinder {
   }
 
  private:
-  RecomputeCandidate candidate_of(uint32_t call) const {
+  RecomputeCandidate candidate_of(CallIndex call) const {
     RecomputeCandidate candidate;
     candidate.call = call;
     const RecomputeUses::Idle idle = uses_.longest_idle(call);
@@ -41,22 +41,22 @@ class RecomputeFinder {
   // Unused for most of the time that the candidate is about, and used behind it.
   bool is_idle(uint32_t tensor, const RecomputeCandidate& candidate) const {
     if (candidate.before == kNone || graph_.tensors[tensor].chunk_count == 0) return false;
-    const std::vector<uint32_t>& uses = uses_.uses(tensor);
+    const std::vector<CallIndex>& uses = uses_.uses(tensor);
     const auto next = std::lower_bound(uses.begin(), uses.end(), candidate.before);
     if (next == uses.begin() || next == uses.end()) return false;
     return 2 * uses_.time_between(*std::prev(next), candidate.before) > candidate.idle_ns;
   }
 
   // What the op reads must be there: unchanged and still needed, or recomputed.
-  bool add_others(uint32_t call, RecomputeCandidate& candidate) const {
+  bool add_others(CallIndex call, RecomputeCandidate& candidate) const {
     for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
       if (!reads(access)) continue;
       if (uses_.written_between(access.tensor, call, candidate.before)) return false;
       // A small one is kept until then, even if the program frees it before.
       if (uses_.needed_at(access.tensor, candidate.before) || graph_.tensors[access.tensor].chunk_count == 0) continue;
-      const uint32_t maker = uses_.maker(access.tensor);
+      const CallIndex maker = uses_.maker(access.tensor);
       if (maker == kNone || !uses_.repeatable(maker)) return false;
-      std::vector<uint32_t>& others = candidate.others;
+      std::vector<CallIndex>& others = candidate.others;
       if (std::find(others.begin(), others.end(), maker) != others.end()) continue;
       if (others.size() == kMostOthers) return false;
       others.push_back(maker);

@@ -8,16 +8,16 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
     : graph_(graph),
       uses_(graph.tensors.size()),
       writes_(graph.tensors.size()),
-      maker_(graph.tensors.size(), kNone),
+      maker_(graph.tensors.size(), CallIndex{kNone}),
       repeatable_(graph.calls.size(), 0) {
   start_ns_.push_back(0);
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     start_ns_.push_back(start_ns_.back() + graph.calls[call].call.duration_ns);
     record_unseen_writes(call);
     for (const plan::OpAccess& access : graph.calls[call].call.accesses) {
-      std::vector<uint32_t>& uses = uses_[access.tensor];
+      std::vector<CallIndex>& uses = uses_[access.tensor];
       if (uses.empty() || uses.back() != call) uses.push_back(call);
-      std::vector<uint32_t>& written = writes_[access.tensor];
+      std::vector<CallIndex>& written = writes_[access.tensor];
       if (changes(access) && (written.empty() || written.back() != call)) written.push_back(call);
     }
   }
@@ -25,7 +25,7 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
     if (is_persistent(graph.tensors[tensor]) || writes_[tensor].size() != 1 || uses_[tensor].empty()) continue;
     if (uses_[tensor].front() == writes_[tensor].front()) maker_[tensor] = writes_[tensor].front();
   }
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     const GraphCall& entry = graph.calls[call];
     if (!entry.call.pure || entry.barrier || !entry.foreign.empty() || entry.call.op != trace::OpKind::launch) continue;
     const std::vector<plan::OpAccess>& all = entry.call.accesses;
@@ -37,7 +37,7 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
 }
 
 // Those that no access names: a handover gives the bytes up, and an opaque op may change whatever is alive.
-void RecomputeUses::record_unseen_writes(uint32_t call) {
+void RecomputeUses::record_unseen_writes(CallIndex call) {
   const plan::Call& entry = graph_.calls[call].call;
   if (entry.kind == plan::CallKind::free_handover || entry.kind == plan::CallKind::allocate_handover) {
     writes_[entry.tensor].push_back(call);
@@ -48,11 +48,11 @@ void RecomputeUses::record_unseen_writes(uint32_t call) {
   }
 }
 
-RecomputeUses::Idle RecomputeUses::longest_idle(uint32_t call) const {
+RecomputeUses::Idle RecomputeUses::longest_idle(CallIndex call) const {
   Idle longest;
   for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
     if (!changes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
-    const std::vector<uint32_t>& uses = uses_[access.tensor];
+    const std::vector<CallIndex>& uses = uses_[access.tensor];
     for (size_t i = 0; i + 1 < uses.size(); ++i) {
       const uint64_t idle = time_between(uses[i], uses[i + 1]);
       if (idle > longest.ns) longest = {uses[i + 1], idle};
@@ -61,7 +61,7 @@ RecomputeUses::Idle RecomputeUses::longest_idle(uint32_t call) const {
   return longest;
 }
 
-bool RecomputeUses::written_between(uint32_t tensor, uint32_t after, uint32_t before) const {
+bool RecomputeUses::written_between(uint32_t tensor, CallIndex after, CallIndex before) const {
   const auto next = std::upper_bound(writes_[tensor].begin(), writes_[tensor].end(), after);
   return next != writes_[tensor].end() && *next < before;
 }

@@ -59,11 +59,11 @@ void CallHistory::follow(uint64_t signature) noexcept {
 }
 
 void CallHistory::learn_suffixes() noexcept {
-  const OpIndex oldest = std::max(since_, tail_ >= kMostOps ? tail_ - kMostOps + 1 : 0);
+  const HistoryIndex oldest = std::max(since_, tail_ >= kMostOps ? tail_ - kMostOps + 1 : 0);
   for (size_t i = 0; i < std::size(kSuffixes); ++i) {
     const uint64_t length = kSuffixes[i];
     if (tail_ + 1 < since_ + length) continue;
-    const OpIndex first = tail_ + 1 - length;
+    const HistoryIndex first = tail_ + 1 - length;
     const uint64_t before = first == 0 ? 0 : hashes_[(first - 1) % kMostOps];
     const uint64_t hash = hashes_[tail_ % kMostOps] - before * power(length);
     Suffix& slot = suffixes_[i * kSlots + mixed(hash) % kSlots];
@@ -98,7 +98,7 @@ void CallHistory::interrupt() noexcept {
 }
 
 void CallHistory::forget_oldest() noexcept {
-  const OpIndex oldest = tail_ - kMostOps;
+  const HistoryIndex oldest = tail_ - kMostOps;
   if (match_ != kNever && match_ <= oldest) match_ = kNever;
   for (const Mover mover : ops_[oldest % kMostOps].movers) {
     const auto found = lives_.find(mover);
@@ -117,7 +117,7 @@ Mover CallHistory::heir_of(Mover mover) const noexcept {
   return one == nullptr || one->heir == Mover::none ? mover : one->heir;
 }
 
-HistoryOp CallHistory::predicted(OpIndex index) const {
+HistoryOp CallHistory::predicted(HistoryIndex index) const {
   HistoryOp op = called(match_ + 1 + (index - tail_));
   for (Mover& mover : op.movers) mover = heir_of(mover);
   for (Mover& mover : op.freed) mover = heir_of(mover);
@@ -134,7 +134,7 @@ HistoryOp CallHistory::last() const {
   return op;
 }
 
-OpIndex CallHistory::next_use(Mover mover, OpIndex after, bool later) const noexcept {
+HistoryIndex CallHistory::next_use(Mover mover, HistoryIndex after, bool later) const noexcept {
   const Life* one = life(mover);
   if (one == nullptr) return kNever;
   const auto next = std::upper_bound(one->uses.begin(), one->uses.end(), after);
@@ -147,12 +147,12 @@ OpIndex CallHistory::next_use(Mover mover, OpIndex after, bool later) const noex
   const bool lives_on = one->ancestor == Mover::none && !later;
   if (one->ancestor != Mover::none && !later) one = life(one->ancestor);
   if (one == nullptr) return kNever;
-  const OpIndex from = after >= tail_ ? after - tail_ + match_ + 1 : match_;
+  const HistoryIndex from = after >= tail_ ? after - tail_ + match_ + 1 : match_;
   const auto last_time = std::upper_bound(one->uses.begin(), one->uses.end(), from);
   const uint64_t period = tail_ - match_ - 1;
   if (last_time != one->uses.end()) return *last_time + period;
   if (lives) {  // what is still to come of its life comes again, too
-    const OpIndex use = next_use(mover, std::max(from, tail_ - 1), false);
+    const HistoryIndex use = next_use(mover, std::max(from, tail_ - 1), false);
     return use == kNever ? kNever : use + period;
   }
   // Behind what is predicted, it all comes again.
@@ -160,7 +160,7 @@ OpIndex CallHistory::next_use(Mover mover, OpIndex after, bool later) const noex
   return first == one->uses.end() ? kNever : end() + (*first - match_ - 1);
 }
 
-OpIndex CallHistory::last_use(Mover mover, OpIndex before) const noexcept {
+HistoryIndex CallHistory::last_use(Mover mover, HistoryIndex before) const noexcept {
   const Life* const one = life(mover);
   if (one == nullptr) return 0;
   const auto next = std::lower_bound(one->uses.begin(), one->uses.end(), before);

@@ -16,7 +16,7 @@
 
 namespace reprise::replay {
 
-using OpIndex = uint64_t;
+using HistoryIndex = uint64_t;
 
 struct HistoryOp {
   uint64_t signature = 0;     // what the op is, without addresses and sizes
@@ -28,7 +28,7 @@ struct HistoryOp {
 class CallHistory {
  public:
   static constexpr uint64_t kMostOps = uint64_t{1} << 15;
-  static constexpr OpIndex kNever = UINT64_MAX;
+  static constexpr HistoryIndex kNever = UINT64_MAX;
 
   // The program's next op, and a free behind the last one. `movers` are once each.
   void add(uint64_t signature, bool everything, const std::vector<Mover>& movers);
@@ -42,28 +42,30 @@ class CallHistory {
   // What follows has nothing to do with what came before: calls were not seen.
   void interrupt() noexcept;
 
-  OpIndex tail() const noexcept { return tail_; }
-  OpIndex end() const noexcept { return match_ == kNever ? tail_ : tail_ + (tail_ - 1 - match_); }
+  HistoryIndex tail() const noexcept { return tail_; }
+  HistoryIndex end() const noexcept { return match_ == kNever ? tail_ : tail_ + (tail_ - 1 - match_); }
   // What is predicted is trusted up to here: as far as it has come true, several times. Frees behind the last op may
   // still be called, so what follows it next time is not known yet.
-  OpIndex horizon() const noexcept { return match_ == kNever ? tail_ : std::min(end() - 1, tail_ + kTrust * matched_); }
+  HistoryIndex horizon() const noexcept {
+    return match_ == kNever ? tail_ : std::min(end() - 1, tail_ + kTrust * matched_);
+  }
   // An op that was called, and one that is predicted, before end(). Movers of predicted ops are those that live now, or
   // stand for tensors that are still to be allocated.
-  const HistoryOp& called(OpIndex index) const noexcept { return ops_[index % kMostOps]; }
-  HistoryOp predicted(OpIndex index) const;
+  const HistoryOp& called(HistoryIndex index) const noexcept { return ops_[index % kMostOps]; }
+  HistoryOp predicted(HistoryIndex index) const;
   // The last one that was called, with the frees that are likely to be called behind it.
   HistoryOp last() const;
   // Will be touched next after op `after`; kNever: nothing is known of that. `later`: the tensor that is still to be
   // allocated, for which it stands.
-  OpIndex next_use(Mover mover, OpIndex after, bool later = false) const noexcept;
+  HistoryIndex next_use(Mover mover, HistoryIndex after, bool later = false) const noexcept;
 
   // The program has freed it before op `index`.
-  bool freed_before(Mover mover, OpIndex index) const noexcept {
+  bool freed_before(Mover mover, HistoryIndex index) const noexcept {
     const Life* const one = life(mover);
     return one != nullptr && one->freed_behind != kNever && one->freed_behind < index;
   }
   // Was touched last before op `before`; 0: not known.
-  OpIndex last_use(Mover mover, OpIndex before) const noexcept;
+  HistoryIndex last_use(Mover mover, HistoryIndex before) const noexcept;
 
   // How many calls were foreseen: predicted, and called as predicted.
   uint64_t foreseen() const noexcept { return foreseen_; }
@@ -75,15 +77,15 @@ class CallHistory {
   static constexpr uint64_t kSlots = uint64_t{1} << 15;
 
   struct Life {
-    std::vector<OpIndex> uses;     // oldest first
-    Mover heir = Mover::none;      // the one that has its place now
-    Mover ancestor = Mover::none;  // that had this one's place last time
+    std::vector<HistoryIndex> uses;  // oldest first
+    Mover heir = Mover::none;        // the one that has its place now
+    Mover ancestor = Mover::none;    // that had this one's place last time
     uint64_t chunks = 0;
-    OpIndex freed_behind = kNever;  // this op
+    HistoryIndex freed_behind = kNever;  // this op
   };
   struct Suffix {
     uint64_t hash = 0;
-    OpIndex last = kNever;  // op it ended with
+    HistoryIndex last = kNever;  // op it ended with
   };
 
   const Life* life(Mover mover) const noexcept;
@@ -97,9 +99,9 @@ class CallHistory {
   std::vector<uint64_t> hashes_;  // of all ops up to one, by op
   std::vector<Suffix> suffixes_;  // kSlots for each length
   std::unordered_map<Mover, Life> lives_;
-  OpIndex tail_ = 0;
-  OpIndex since_ = 0;  // the first op that suffixes may reach back to
-  OpIndex match_ = kNever;
+  HistoryIndex tail_ = 0;
+  HistoryIndex since_ = 0;  // the first op that suffixes may reach back to
+  HistoryIndex match_ = kNever;
   uint64_t matched_ = 0;  // ops up to match_ that were as those up to the last one
   uint64_t foreseen_ = 0;
   uint64_t unforeseen_ = 0;

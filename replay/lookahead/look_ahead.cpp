@@ -123,7 +123,7 @@ void LookAhead::read_op(const LogEntry& entry) {
 }
 
 void LookAhead::add_op(uint64_t signature, bool everything, const std::vector<Mover>& movers) {
-  const OpIndex index = history_.tail();
+  const HistoryIndex index = history_.tail();
   history_.add(signature, everything, movers);
   if (!window_.confirm(history_, index)) replan_ = true;
 }

@@ -85,8 +85,8 @@ class LookAhead {
   std::unordered_map<CUdeviceptr, Ahead> ahead_;
   std::unordered_map<Mover, CUdeviceptr> where_;
   Counts counts_;
-  OpIndex next_ = 0;   // the next op to be performed
-  uint64_t read_ = 0;  // log position of the next entry to be read
+  HistoryIndex next_ = 0;  // the next op to be performed
+  uint64_t read_ = 0;      // log position of the next entry to be read
   bool stopped_ = true;
   bool replan_ = true;
   bool waiting_ = false;

@@ -12,7 +12,7 @@ bool WindowPlan::set_limit(uint64_t chunks) noexcept {
   return true;
 }
 
-void WindowPlan::restart(OpIndex next, uint64_t free_chunks, uint64_t limit) noexcept {
+void WindowPlan::restart(HistoryIndex next, uint64_t free_chunks, uint64_t limit) noexcept {
   begun_ = cursor_ = next;
   free_ = free_chunks;
   limit_ = limit;
@@ -36,14 +36,14 @@ void WindowPlan::is_there(const CallHistory& history, Mover mover, uint64_t chun
 }
 
 // As of op `before`, which is not performed yet. A block that no known call needs holds what any call may.
-WindowPlan::Need WindowPlan::need_of(const CallHistory& history, Mover mover, OpIndex before, bool later) {
+WindowPlan::Need WindowPlan::need_of(const CallHistory& history, Mover mover, HistoryIndex before, bool later) {
   if (before == 0) return {};
-  const OpIndex next_use = history.next_use(mover, before - 1, later);
+  const HistoryIndex next_use = history.next_use(mover, before - 1, later);
   if (next_use != CallHistory::kNever) return {next_use, 0};
   return {next_use, is_block(mover) ? 0 : CallHistory::kNever - history.last_use(mover, before)};
 }
 
-void WindowPlan::extend(const CallHistory& history, OpIndex next) {
+void WindowPlan::extend(const CallHistory& history, HistoryIndex next) {
   while (!stalled_ && cursor_ < history.horizon() && cursor_ < next + kMostOps && moves_.size() < kMostMoves) {
     const bool known = cursor_ < history.tail(), last = cursor_ + 1 == history.tail();
     if (last) predicted_ = history.last();
@@ -141,7 +141,7 @@ uint32_t WindowPlan::lives_later(const CallHistory& history, Mover mover) const 
   return (frees == frees_.end() ? 0 : frees->second) + (history.freed_before(mover, begun_) ? 1 : 0);
 }
 
-bool WindowPlan::confirm(const CallHistory& history, OpIndex index) {
+bool WindowPlan::confirm(const CallHistory& history, HistoryIndex index) {
   if (index >= cursor_) return true;
   if (foreseen_.empty()) return false;
   const HistoryOp expected = std::move(foreseen_.front());

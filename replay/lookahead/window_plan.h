@@ -20,7 +20,7 @@ struct Move {
   Kind kind = Kind::leave;
   Mover mover = Mover::none;
   uint64_t chunks = 0;
-  OpIndex at = 0;  // come: before this op; leave: when all ops below this one are done
+  HistoryIndex at = 0;  // come: before this op; leave: when all ops below this one are done
   // Predicted frees of the mover before: it stands for a tensor that is still to be allocated. 0: the one that lives.
   uint32_t lives_later = 0;
 };
@@ -31,27 +31,27 @@ class WindowPlan {
   static constexpr uint64_t kMostMoves = 256;  // that are planned and not begun
 
   // Begins anew at op `next`, with so much room of `limit` chunks, and nothing there.
-  void restart(OpIndex next, uint64_t free_chunks, uint64_t limit) noexcept;
+  void restart(HistoryIndex next, uint64_t free_chunks, uint64_t limit) noexcept;
   // ... but for this one.
   void is_there(const CallHistory& history, Mover mover, uint64_t chunks);
   // Plans further ops, until there is no room before one. `next`: the op that is performed next.
-  void extend(const CallHistory& history, OpIndex next);
+  void extend(const CallHistory& history, HistoryIndex next);
   // False: there are fewer chunks than when it was planned.
   bool set_limit(uint64_t chunks) noexcept;
   // An op that was predicted has been called: is it what was planned for? Tensors that were still to be allocated get
   // their names.
-  bool confirm(const CallHistory& history, OpIndex index);
+  bool confirm(const CallHistory& history, HistoryIndex index);
   // The program has freed it behind its last call.
   void freed(const CallHistory& history, Mover mover);
 
-  OpIndex cursor() const noexcept { return cursor_; }
+  HistoryIndex cursor() const noexcept { return cursor_; }
   std::deque<Move>& moves() noexcept { return moves_; }
   const std::deque<Move>& moves() const noexcept { return moves_; }
 
  private:
   // Larger leaves first: what is needed later, or where that is not known what was used longer ago.
   struct Need {
-    OpIndex next_use = 0;
+    HistoryIndex next_use = 0;
     uint64_t idle = 0;
     bool operator<(const Need& other) const noexcept {
       return std::tie(next_use, idle) < std::tie(other.next_use, other.idle);
@@ -60,13 +60,13 @@ class WindowPlan {
   struct WindowPlace {
     uint64_t chunks = 0;
     Need need;
-    OpIndex free_from = 0;  // when all ops below this one are done, it may leave
+    HistoryIndex free_from = 0;  // when all ops below this one are done, it may leave
   };
   using Furthest = std::set<std::pair<Need, Mover>>;
 
   bool plan(const CallHistory& history, const HistoryOp& op);
   bool make_room(const CallHistory& history, uint64_t chunks, const std::vector<Mover>& needed);
-  static Need need_of(const CallHistory& history, Mover mover, OpIndex before, bool later);
+  static Need need_of(const CallHistory& history, Mover mover, HistoryIndex before, bool later);
   void used(const CallHistory& history, Mover mover);
   void look_again(const CallHistory& history);
   void gone(Mover mover);
@@ -74,8 +74,8 @@ class WindowPlan {
   uint32_t lives_later(const CallHistory& history, Mover mover) const noexcept;
   void rename(const CallHistory& history, Mover before, Mover now);
 
-  OpIndex begun_ = 0;  // the op of restart()
-  OpIndex cursor_ = 0;
+  HistoryIndex begun_ = 0;  // the op of restart()
+  HistoryIndex cursor_ = 0;
   uint64_t free_ = 0, limit_ = 0;                  // chunks
   bool stalled_ = false;                           // there is no room before op `cursor_`
   std::unordered_map<Mover, WindowPlace> places_;  // what is there before op `cursor_`

@@ -12,7 +12,7 @@ namespace reprise::report {
 namespace {
 
 uint64_t signature_of(const analyzer::CallStream& stream, uint32_t call) {
-  if (const trace::Op* const op = stream.op(call)) return op->record.signature;
+  if (const trace::Op* const op = stream.op(analyzer::CallIndex(call))) return op->record.signature;
   const analyzer::AllocationSpan& span = stream.spans[stream.allocations[call]];
   return span.allocated == call ? trace::allocate_signature(span.origin, span.size)
                                 : trace::free_signature(span.origin, span.size);
@@ -82,7 +82,7 @@ class Comparison {
 
   // `allocations`: of each tensor. One that is handed over goes on as another.
   bool same_allocations(const plan::Call& call, uint32_t at, std::vector<uint64_t>& allocations) const {
-    const trace::Op* const op = stream_.op(at);
+    const trace::Op* const op = stream_.op(analyzer::CallIndex(at));
     if ((call.kind == plan::CallKind::op) != (op != nullptr)) return false;
     if (op != nullptr) return touches_same(call, *op, allocations);
     const uint64_t there = stream_.spans[stream_.allocations[at]].id;

@@ -108,11 +108,11 @@ TEST_F(Fluids, MemoryForAllCostsNothing) {
   EXPECT_EQ(fluid.iteration_ns, workload.graph.compute_ns);
 }
 
-uint32_t call_named(const TaskGraph& graph, const std::string& name) {
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+CallIndex call_named(const TaskGraph& graph, const std::string& name) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     if (graph.calls[call].call.name == name) return call;
   }
-  return kNone;
+  return CallIndex{kNone};
 }
 
 // Over a link that carries nothing, h can be dropped: it is made of t, which is freed, so both are made again, and what

@@ -16,7 +16,8 @@ inline Result<Iteration> find(const trace::Trace& trace) {
 inline std::string first_op(const trace::Trace& trace, const Iteration& iteration) {
   const CallStream stream = make_call_stream(trace);
   for (uint32_t i = 0; i < iteration.call_count; ++i) {
-    if (const trace::Op* op = stream.op(iteration.first_call + i)) return trace.functions[op->record.function - 1].name;
+    if (const trace::Op* op = stream.op(CallIndex(iteration.first_call + i)))
+      return trace.functions[op->record.function - 1].name;
   }
   return "";
 }

@@ -491,7 +491,7 @@ TEST(Iteration, IsTheOneThatIsAskedFor) {
     const CallStream stream = make_call_stream(program.trace());
     const auto ask = [&](const std::vector<std::string>& names) {
       LoopCalls loop;
-      for (uint32_t call = 0; call < stream.size(); ++call) {
+      for (CallIndex call{0}; call < stream.size(); ++call) {
         const trace::Op* const op = stream.op(call);
         for (size_t i = 0; op != nullptr && i < names.size(); ++i) {
           if (program.trace().functions[op->record.function - 1].name == names[i] && loop.count == i) {

@@ -50,11 +50,11 @@ Workload layers(const Shape& shape, double link = 1e9) {
   return workload;
 }
 
-uint32_t call_named(const TaskGraph& graph, const std::string& name, int which = 0) {
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+CallIndex call_named(const TaskGraph& graph, const std::string& name, int which = 0) {
+  for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     if (graph.calls[call].call.name == name && which-- == 0) return call;
   }
-  return kNone;
+  return CallIndex{kNone};
 }
 
 TEST(Relaunch, APureOpWithALongIdleOutputIsACandidate) {
@@ -84,7 +84,7 @@ TEST(Relaunch, AChainMakesTheInputAgain) {
   const TaskGraph graph = layers({.frees_input = true}).graph;
   const std::vector<RecomputeCandidate> candidates = recompute_candidates(graph);
   ASSERT_EQ(candidates.size(), 1u);
-  EXPECT_EQ(candidates[0].others, std::vector<uint32_t>{call_named(graph, "make y")});
+  EXPECT_EQ(candidates[0].others, std::vector<CallIndex>{call_named(graph, "make y")});
   EXPECT_EQ(candidates[0].cost_ns, 12 * kMs);
   const TaskGraph again = with_recompute(graph, {candidates[0].call});
   EXPECT_LT(call_named(again, "make y", 1), call_named(again, "make x", 1));

@@ -78,10 +78,10 @@ TEST(Residency, RoomFollowsTheChoices) {
     const int64_t room = choices.room(gap.from + 1);
     choices.set_away(i, false);
     EXPECT_EQ(choices.room(gap.from + 1), room - 1);
-    EXPECT_EQ(choices.gap_before(gap.tensor, gap.to % kWeights), i);
+    EXPECT_EQ(choices.gap_before(gap.tensor, OpIndex{gap.to % kWeights}), i);
   }
   EXPECT_GT(away, 0u);
-  EXPECT_EQ(choices.room(0), static_cast<int64_t>(kCapacity) - kWeights);
+  EXPECT_EQ(choices.room(OpIndex{0}), static_cast<int64_t>(kCapacity) - kWeights);
   const Schedule all = choices.schedule();
   ASSERT_EQ(all.stays.size(), kWeights);
   for (const Stay& stay : all.stays) EXPECT_EQ(stay.arrival, Arrival::always);

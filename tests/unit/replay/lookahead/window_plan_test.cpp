@@ -70,7 +70,7 @@ uint64_t performed_arrivals(WindowPlan& plan, const CallHistory& history, const 
   std::set<Mover> there;
   uint64_t arrivals = 0;
   plan.restart(0, room, room);
-  for (OpIndex next = 0; next < calls.size(); ++next) {
+  for (HistoryIndex next = 0; next < calls.size(); ++next) {
     plan.extend(history, next);
     for (auto move = plan.moves().begin(); move != plan.moves().end();) {
       const bool leaves = move->kind == Move::Kind::leave;
@@ -163,11 +163,11 @@ TEST_F(RepeatingTest, PlansForTensorsThatAreStillToCome) {
   plan.extend(history_, history_.tail());
   EXPECT_GT(plan.cursor(), history_.tail() + 20);
   for (uint64_t op = 1; op < 20; ++op) {
-    const OpIndex index = history_.tail();
+    const HistoryIndex index = history_.tail();
     perform(2, op);
     EXPECT_TRUE(plan.confirm(history_, index)) << "op " << op;
   }
-  const OpIndex index = history_.tail();
+  const HistoryIndex index = history_.tail();
   add(history_, {1, 2}, 5);
   EXPECT_FALSE(plan.confirm(history_, index));
 }
@@ -179,7 +179,7 @@ class OneAndTheNext : public testing::Test {
   void perform(uint64_t op) {
     const uint64_t x = 100 + op / kOps;
     const Calls calls = {{x}, {x, 1}, {2}, {3}, {2, 3}};
-    const OpIndex index = history_.tail();
+    const HistoryIndex index = history_.tail();
     add(history_, calls[op % kOps], 1 + op % kOps);
     plan_.confirm(history_, index);
     if (op % kOps != 1) return;
@@ -199,7 +199,7 @@ class OneAndTheNext : public testing::Test {
 
 TEST_F(OneAndTheNext, AreToldApartWhileBothHaveOneName) {
   for (uint64_t op = 0; op <= 2 * kOps; ++op) perform(op);
-  const OpIndex now = history_.tail();
+  const HistoryIndex now = history_.tail();
   EXPECT_EQ(history_.next_use(Mover{102}, now), CallHistory::kNever) << "it will be freed";
   EXPECT_EQ(history_.next_use(Mover{102}, now + 3, true), now + 4) << "of the next one";
   plan_.restart(now, 10, 10);
@@ -243,14 +243,14 @@ class Loop {
       transients_.push_back(one);
     }
     for (uint64_t op = 0; op < ops_; ++op) weight_of_.push_back(1 + random_() % weights_);
-    for (OpIndex op = 0; op < ops_ * kIterations; ++op) most_ = std::max<uint64_t>(most_, names_of(op).size());
+    for (HistoryIndex op = 0; op < ops_ * kIterations; ++op) most_ = std::max<uint64_t>(most_, names_of(op).size());
     room_ = most_ + random_() % 4;
   }
 
   // Ops of the last iterations that did not find what they need.
   uint64_t missed() {
     uint64_t missed = 0;
-    for (OpIndex next = 0; next < ops_ * kIterations; ++next) {
+    for (HistoryIndex next = 0; next < ops_ * kIterations; ++next) {
       read(std::min(ops_ * kIterations, next + 1 + random_() % (2 * ops_)));
       if (random_() % ops_ == 0) replan_ = true;
       step(next);
@@ -271,14 +271,14 @@ class Loop {
     std::set<uint64_t> uses;  // counted from the iteration that allocates it
   };
 
-  std::vector<uint64_t> names_of(OpIndex index) const {
+  std::vector<uint64_t> names_of(HistoryIndex index) const {
     std::vector<uint64_t> names{weight_of_[index % ops_]};
     for_each_life(index, [&](const Transient& one, uint64_t op, uint64_t name) {
       if (one.uses.contains(op)) names.push_back(name);
     });
     return names;
   }
-  std::vector<uint64_t> freed_behind(OpIndex index) const {
+  std::vector<uint64_t> freed_behind(HistoryIndex index) const {
     std::vector<uint64_t> names;
     for_each_life(index, [&](const Transient& one, uint64_t op, uint64_t name) {
       if (one.freed_behind == op) names.push_back(name);
@@ -287,15 +287,15 @@ class Loop {
   }
   // What was allocated in this iteration, and in the one before.
   template <typename Do>
-  void for_each_life(OpIndex index, Do&& act) const {
+  void for_each_life(HistoryIndex index, Do&& act) const {
     for (uint64_t back = 0; back < 2 && back <= index / ops_; ++back) {
       for (size_t i = 0; i < transients_.size(); ++i) {
         act(transients_[i], index % ops_ + back * ops_, 1000 * (index / ops_ - back + 1) + i);
       }
     }
   }
-  void read(OpIndex end) {
-    for (OpIndex index = history_.tail(); index < end; ++index) {
+  void read(HistoryIndex end) {
+    for (HistoryIndex index = history_.tail(); index < end; ++index) {
       add(history_, names_of(index), 1 + index % ops_);
       if (!plan_.confirm(history_, index)) replan_ = true;
       if (random_() % 4 == 0) plan_.extend(history_, std::min(plan_.cursor(), index));
@@ -305,7 +305,7 @@ class Loop {
       }
     }
   }
-  void step(OpIndex next) {
+  void step(HistoryIndex next) {
     if (replan_ || plan_.cursor() < next) {
       plan_.restart(next, room_ - there_.size(), room_);
       for (const Mover mover : there_) plan_.is_there(history_, mover, 1);
