@@ -102,7 +102,7 @@ struct CodeFacts {
   bool repeats() const;
 };
 
-// Of one kernel of the image whose disassembly that is.
+// Analyses `kernel`. `listing` is the disassembly of `image`.
 CodeFacts analyse(const Listing& listing, const images::CodeImage& image, const images::KernelCode& kernel);
 
 }  // namespace reprise::code

@@ -1,4 +1,4 @@
-// Loads, stores and atomics: which addresses they use, and what comes of them.
+// Interprets loads, stores and atomics: records their addresses and sets their results.
 #include <algorithm>
 #include <array>
 

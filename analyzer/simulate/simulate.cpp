@@ -74,7 +74,7 @@ class Simulation {
   }
 
  private:
-  // Of the round that is reported, but for the ends of all rounds' ops.
+  // Times of the reported round. Only `end_of_ops_ns` has all rounds.
   struct MeasuredRound {
     std::vector<uint64_t> start_ns, end_ns;  // by vertex
     std::vector<uint64_t> end_of_ops_ns;     // by round

@@ -1,6 +1,6 @@
-// How long to sleep between two looks at the device, which wakes nobody: short while something has just happened, then
-// an eighth of how long nothing has. What ends is seen late by an eighth at most, and long waits cost little of the
-// processor. Callers: the dispatcher's loop and its waits.
+// Paces looks at the device, which wakes no thread when it ends something. Sleeps are short right after an event and
+// grow to an eighth of the time since it: an end is seen at most an eighth late, and a long wait costs little processor
+// time. Callers: the dispatcher's loop and LookAhead's waits.
 #pragma once
 #include <time.h>
 

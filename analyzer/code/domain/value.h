@@ -64,7 +64,7 @@ class ValueTable {
   ValueId add(ValueId a, ValueId b);
   ValueId negative(ValueId a);
   ValueId inverted(ValueId a) { return add(negative(a), constant(0xffffffff)); }
-  // A number that is computed of these.
+  // A number computed from `of`; it keeps their taint.
   ValueId opaque(std::span<const ValueId> of);
   // The same, of at most 16 bits: it tells no address of the launch.
   ValueId bounded(ValueId of, ExpressionPart exact = {}, bool known = false);

@@ -48,7 +48,7 @@ class HighWater {
   std::atomic<uint64_t> high_{0};
 };
 
-// Of graphs that allocate: the bytes that they asked for, and what that takes.
+// Memory of graphs that allocate: `used` is what they asked for, `reserved` what the device gives for it. Bytes.
 struct GraphMemoryUse {
   HighWater used;
   HighWater reserved;
