@@ -115,6 +115,14 @@ TEST(Listing, InstructionsLabelsAndTargets) {
   EXPECT_EQ(listing.architecture(), 90U);
 }
 
+TEST(Listing, OfNotesThatOfSpillsAloneIsNoOperand) {
+  const Listing listing = good(
+      Listing::read(listing_of({"STL [R1+0xfc], R12     (*\"SpillRefill\"*)", "STL [R1+0xfc], R12 (*\"ANOTHER\"*)"})));
+  EXPECT_EQ(listing.code()[0].operands.size(), 2U);
+  EXPECT_EQ(listing.code()[0].operands[1].reg, 12);
+  EXPECT_TRUE(listing.code()[1].operands[1].is(OperandKind::unknown));
+}
+
 TEST(Listing, IrregularTextIsAnError) {
   const std::string head = kHead;
   for (const char* lines :

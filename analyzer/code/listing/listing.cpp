@@ -184,6 +184,9 @@ class ListingReader {
       split(names.substr(0, names.find('"')), [&](std::string_view name) { instruction.targets.push_back(name); });
       rest = rest.substr(0, note);
     }
+    // nvdisasm 13.5 says so of what spills; other notes stay, and make an operand that is not known.
+    if (const size_t note = rest.find("(*\"SpillRefill\"*)"); note != std::string_view::npos)
+      rest = rest.substr(0, note);
     split(rest, [&](std::string_view part) { read_part(part, instruction); });
     return instruction.operands.size() <= kMostOperands && instruction.targets.size() <= kMostTargets;
   }
