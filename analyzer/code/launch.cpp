@@ -59,7 +59,7 @@ class Resolver {
     return std::any_of(site.choices.begin(), site.choices.end(), [&](const std::set<Base>& choice) {
       return std::any_of(choice.begin(), choice.end(), [&](const Base& base) {
         return base.kind == BaseKind::computed ||
-               (base.kind == BaseKind::parameter && !launch_.null.contains(base.key));
+               (base.kind == BaseKind::parameter && (launch_.of_all || !launch_.null.contains(base.key)));
       });
     });
   }

@@ -38,7 +38,7 @@ Status check_devices(const Plan& plan) {
 }
 
 Status check_sizes(const Plan& plan) {
-  if (plan.safety > Safety::trusted) return wrong("it is for no known safety");
+  if (plan.safety > Safety::proven) return wrong("it is for no known safety");
   if (plan.chunk_bytes == 0 || plan.chunk_bytes > (uint64_t{1} << 40)) return wrong("its chunk_bytes is out of range");
   if (plan.reserved_bytes > plan.budget_bytes) return wrong("it reserves more than its budget");
   if (plan.slab_bytes > plan.reserved_bytes) return wrong("its slabs are larger than what it reserves");

@@ -18,7 +18,7 @@ bool lies_over_a_chunk(const Plan& plan, const Tensor& tensor) {
 }  // namespace
 
 bool keeps_kernels_away(const Plan& plan, Safety safety) {
-  return safety == Safety::strict || (safety == Safety::audited && !all_audited(plan));
+  return safety == Safety::strict || (is_by_kernel(safety) && !all_audited(plan));
 }
 
 std::string why_not_enforced(const Plan& plan, Safety safety) {

@@ -7,12 +7,12 @@
 namespace reprise::plan {
 
 const char* name_of(Safety safety) {
-  constexpr const char* kNames[] = {"strict", "audited", "trusted"};
+  constexpr const char* kNames[] = {"strict", "audited", "trusted", "proven"};
   return kNames[static_cast<size_t>(safety)];
 }
 
 bool read_safety(const char* name, Safety* safety) {
-  for (const Safety known : {Safety::strict, Safety::audited, Safety::trusted}) {
+  for (const Safety known : {Safety::strict, Safety::proven, Safety::audited, Safety::trusted}) {
     if (std::strcmp(name, name_of(known)) != 0) continue;
     *safety = known;
     return true;

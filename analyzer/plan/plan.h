@@ -11,13 +11,17 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 9;
+inline constexpr uint32_t kPlanVersion = 10;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
 // because such a kernel may have written it. trusted: what no call is known to have written is dropped. audited:
-// trusted, where only kernels run that `reprise audit` has seen to touch nothing unseen; strict elsewhere.
-enum class Safety : uint8_t { strict, audited, trusted };
+// trusted, where only kernels run that `reprise audit` has seen to touch nothing unseen, or whose code proves it
+// (0076); strict elsewhere. proven: the same, where code proves it.
+enum class Safety : uint8_t { strict, audited, trusted, proven };
+// What a plan may do depends on what is known of each kernel.
+inline bool is_by_kernel(Safety safety) { return safety == Safety::audited || safety == Safety::proven; }
+inline constexpr Safety kDefaultSafety = Safety::proven;
 const char* name_of(Safety safety);
 // False: there is none of that name.
 bool read_safety(const char* name, Safety* safety);
@@ -26,8 +30,10 @@ bool read_safety(const char* name, Safety* safety);
 // its tensor, as where batches are slices of a data set. The plan treats it as an access to the whole tensor.
 inline constexpr uint32_t kAccessMoves = 8;
 
-// Beside trace::OpFlags, in plans for iterations whose sizes vary. Of all calls: a tensor may be smaller, and an op's
-// signature is its structure (preload/trace/signature.h).
+// Beside trace::OpFlags. Of launches: their code proves Call::audited and which operands they leave alone.
+inline constexpr uint16_t kCallProven = 1u << 13;
+// ... In plans for iterations whose sizes vary. Of all calls: a tensor may be smaller, and an op's signature is its
+// structure (preload/trace/signature.h).
 inline constexpr uint16_t kCallAnySize = 1u << 14;
 // For launches: the plan uses no fact about the kernel, so any kernel may take its place.
 inline constexpr uint16_t kCallAnyKernel = 1u << 15;
@@ -97,7 +103,7 @@ struct Call {
   trace::OpKind op = trace::OpKind::other;
   trace::Origin origin = trace::Origin::alloc;  // of allocate and free
   bool pure = false;                            // of op: what it writes depends on what it reads alone, bit for bit
-  uint16_t flags = 0;                           // trace::OpFlags, kCallAnySize, kCallAnyKernel
+  uint16_t flags = 0;                           // trace::OpFlags, kCallProven, kCallAnySize, kCallAnyKernel
   // Not the program's: of allocate and free, where the plan begins and ends the life of a tensor on its own; of op, a
   // recompute. What is left without inserted calls are all calls of the program, in its order.
   bool inserted = false;
@@ -111,8 +117,8 @@ struct Call {
   uint64_t duration_ns = 0;  // as recorded
   uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
   uint32_t waited = 0;       // the program makes this call after it has waited for the first `waited` calls to complete
-  // Of a launch that `reprise audit` has seen, in this shape, to touch nothing but its operands: its kernel's identity.
-  // Else 0.
+  // Of a launch that touches nothing but its operands: its kernel's identity. `reprise audit` has seen it in this shape
+  // or, with kCallProven, the kernel's code proves it. Else 0.
   uint64_t audited = 0;
 };
 

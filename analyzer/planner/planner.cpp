@@ -195,7 +195,7 @@ plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate cand
   }
   plan::Plan plan = to_plan(workload, budget, std::move(candidate));
   plan.safety = options.safety;
-  if (options.safety == plan::Safety::audited) set_aliases(plan);
+  if (plan::is_by_kernel(options.safety)) set_aliases(plan);
   return plan;
 }
 

@@ -33,7 +33,7 @@ struct PlanOptions {
   WantedLoop wanted = {};                             // of the trace
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
-  std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all
+  KnownKernels known = {};                            // of a trace's kernels
   bool recompute = true;                              // policies reprise and auto may recompute pure ops
   // The options below are for simulations only; the replay enforces none.
   bool reorder = false;        // updates may run before kernels that the program calls earlier

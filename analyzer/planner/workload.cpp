@@ -161,9 +161,8 @@ Result<Workload> Planning::workload(const FoundLoop& loop, uint64_t chunk_bytes)
   Workload workload;
   workload.machine = options_.machine.value_or(machine_of(trace));
   workload.iteration = loop.iteration.value();
-  Result<TaskGraph> graph =
-      build_task_graph(loop.calls ? *loop.calls : calls(), workload.iteration, chunk_bytes, workload.machine,
-                       options_.safety, options_.facts ? &*options_.facts : nullptr);
+  Result<TaskGraph> graph = build_task_graph(loop.calls ? *loop.calls : calls(), workload.iteration, chunk_bytes,
+                                             workload.machine, options_.safety, options_.known);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
   complete_workload(workload, held_bytes_of(trace, options_), options_);

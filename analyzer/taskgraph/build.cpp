@@ -26,14 +26,14 @@ bool is_host_copy(trace::OpKind kind) {
 class TaskGraphBuilder {
  public:
   TaskGraphBuilder(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes, const Machine& machine,
-                   plan::Safety safety, const facts::Store* known)
+                   plan::Safety safety, const KnownKernels& known)
       : stream_(stream),
         first_(iteration.first_call),
         end_(first_ + iteration.call_count),
         parts_move_(iteration.parts_move),
         machine_(machine),
         safety_(safety),
-        facts_(known) {
+        known_(known) {
     graph_.chunk_bytes = chunk_bytes;
   }
 
@@ -47,9 +47,12 @@ class TaskGraphBuilder {
     if (several_devices_) {
       return Status{StatusCode::unsupported, "the iteration uses more than one device; plans are for one"};
     }
-    if (safety_ == plan::Safety::audited) use_audit();
-    graph_.transfers_map = safety_ == plan::Safety::strict || (safety_ == plan::Safety::audited && !any_audited_);
-    if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, ops_, graph_);
+    std::optional<KernelKnowledge> knowledge;
+    if (known_.facts) knowledge.emplace(*stream_.trace, *known_.facts, known_.code);
+    if (plan::is_by_kernel(safety_)) mark(knowledge);
+    graph_.transfers_map = safety_ == plan::Safety::strict || (plan::is_by_kernel(safety_) && !any_complete_);
+    const bool order_by_proof = safety_ == plan::Safety::trusted || graph_.all_audited;
+    if (knowledge) apply_facts(*knowledge, ops_, order_by_proof, graph_);
     complete_task_graph(graph_);
     return std::move(graph_);
   }
@@ -61,10 +64,10 @@ class TaskGraphBuilder {
   using Durations = std::unordered_map<uint64_t, std::vector<uint64_t>>;  // by signature
 
   // One op that may touch more than its operands may write whatever is on the device: then reads count as writes.
-  void use_audit() {
-    if (facts_ != nullptr) mark_audited(*stream_.trace, *facts_, ops_, graph_);
-    any_audited_ = std::any_of(graph_.calls.begin(), graph_.calls.end(),
-                               [](const GraphCall& entry) { return entry.call.audited != 0; });
+  void mark(std::optional<KernelKnowledge>& knowledge) {
+    if (knowledge) mark_complete(*knowledge, ops_, safety_, graph_);
+    any_complete_ = std::any_of(graph_.calls.begin(), graph_.calls.end(),
+                                [](const GraphCall& entry) { return entry.call.audited != 0; });
     graph_.all_audited = std::all_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
       return entry.call.kind != plan::CallKind::op || plan::touches_only_operands(entry.call);
     });
@@ -338,8 +341,8 @@ class TaskGraphBuilder {
   bool parts_move_;
   Machine machine_;
   plan::Safety safety_;
-  bool any_audited_ = false;
-  const facts::Store* const facts_;
+  bool any_complete_ = false;
+  const KnownKernels known_;
   TaskGraph graph_;
   std::vector<const trace::Op*> ops_;  // by call
   std::unordered_map<uint64_t, uint32_t> tensor_of_;
@@ -364,10 +367,11 @@ void allow_any_size(TaskGraph& graph) {
 }  // namespace
 
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
-                                   const Machine& machine, plan::Safety safety, const facts::Store* known) {
-  // What an audit has seen, it has seen of one shape.
-  if (iteration.sizes_vary && safety == plan::Safety::audited) known = nullptr;
-  Result<TaskGraph> graph = TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety, known).build();
+                                   const Machine& machine, plan::Safety safety, const KnownKernels& known) {
+  // What an audit has seen, it has seen of one shape; and other sizes may take other kernels.
+  const bool none = iteration.sizes_vary && plan::is_by_kernel(safety);
+  Result<TaskGraph> graph =
+      TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety, none ? KnownKernels{} : known).build();
   if (graph.ok() && iteration.sizes_vary) allow_any_size(graph.value());
   return graph;
 }

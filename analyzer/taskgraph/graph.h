@@ -83,12 +83,16 @@ inline bool is_alive(const plan::Tensor& tensor, CallIndex call) {
   return is_persistent(tensor) || (tensor.allocate_call < call && call < tensor.free_call);
 }
 
+struct KnownKernels {
+  std::optional<facts::Store> facts;  // none: nothing is known, they read and write all
+  bool code = true;                   // what their code proves counts
+};
+
 // With strict safety an op that reads a tensor counts as writing it; with audited safety, too, unless all are audited.
-// `known`: what kernels do; nullptr: they read and
-// write all. Errors: unsupported (several devices).
+// `known`: what kernels do. Errors: unsupported (several devices).
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
                                    const Machine& machine, plan::Safety safety = plan::Safety::trusted,
-                                   const facts::Store* known = nullptr);
+                                   const KnownKernels& known = {});
 
 // Fills operands, barriers, edges and totals of a graph whose tensors and calls are set. build_task_graph() ends with
 // it; tests call it on graphs that they make by hand.

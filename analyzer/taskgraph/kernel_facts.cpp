@@ -2,38 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 
 namespace reprise::analyzer {
 namespace {
-
-// What is known of a trace's kernels, looked up once each.
-class TracedFacts {
- public:
-  TracedFacts(const trace::Trace& trace, const facts::Store& store) : trace_(trace), store_(store) {
-    const auto device = trace.info.find("device.name");
-    if (device != trace.info.end()) device_ = device->second;
-  }
-
-  // nullptr: nothing is known.
-  const facts::KernelFacts* of(const trace::Op* op) {
-    if (op == nullptr) return nullptr;
-    const uint32_t id = op->record.function;
-    const trace::TracedFunction* const function = trace::find_function(trace_, id);
-    if (function == nullptr || function->identity == 0) return nullptr;
-    const auto [at, fresh] = known_.try_emplace(id);
-    if (fresh) {
-      if (auto loaded = store_.load(function->identity, device_); loaded.ok()) at->second = std::move(loaded.value());
-    }
-    return at->second ? &*at->second : nullptr;
-  }
-
- private:
-  const trace::Trace& trace_;
-  const facts::Store& store_;
-  std::string device_;
-  std::unordered_map<uint32_t, std::optional<facts::KernelFacts>> known_;
-};
 
 // Does the launch touch memory that its parameters do not name, or by another place each time? What was seen of a
 // kernel at some places of its operands is not known of all.
@@ -53,37 +25,64 @@ bool is_audited(const facts::KernelFacts& known, const trace::OpRecord& record, 
   return facts::audited(known, shape) == facts::Answer::yes;
 }
 
+// What is known of one launch.
+struct Known {
+  const facts::KernelFacts* shown = nullptr;
+  std::optional<code::Operands> proven;
+  bool repeats = false;  // by its code
+
+  // On doubt both answer no.
+  bool leaves_alone(uint32_t word) const {
+    if (proven) return !proven->written.contains(word);
+    return shown != nullptr && facts::writes(*shown, word) == facts::Answer::no;
+  }
+  bool needs_nothing_of(uint32_t word) const {
+    if (proven && !proven->read.contains(word)) return true;
+    return shown != nullptr && facts::reads(*shown, word) == facts::Answer::no;
+  }
+  bool pure() const {
+    const facts::Answer answer = shown == nullptr ? facts::Answer::unknown : facts::pure(*shown);
+    return answer == facts::Answer::yes || (answer == facts::Answer::unknown && repeats);
+  }
+};
+
 class FactUser {
  public:
-  FactUser(const trace::Trace& trace, const facts::Store& store, TaskGraph& graph)
-      : facts_(trace, store), graph_(graph), touched_(graph.tensors.size(), false) {}
+  FactUser(KernelKnowledge& knowledge, bool order_by_proof, TaskGraph& graph)
+      : knowledge_(knowledge), order_by_proof_(order_by_proof), graph_(graph), touched_(graph.tensors.size(), false) {}
 
   void run(const std::vector<const trace::Op*>& ops) {
     for (CallIndex call{0}; call < graph_.calls.size(); ++call) {
       GraphCall& entry = graph_.calls[call];
-      if (const facts::KernelFacts* known = facts_.of(ops[call]); known != nullptr) use(*known, entry);
+      if (ops[call] != nullptr && !touches_more(entry)) use(known(*ops[call]), entry);
       for (const plan::OpAccess& access : entry.call.accesses) touched_[access.tensor] = true;
     }
   }
 
  private:
-  void use(const facts::KernelFacts& known, GraphCall& entry) {
-    if (touches_more(entry)) return;
+  Known known(const trace::Op& op) {
+    Known known{knowledge_.shown(op), knowledge_.proven(op), false};
+    known.repeats = known.proven && knowledge_.code(op)->repeats();
+    return known;
+  }
+
+  void use(const Known& known, GraphCall& entry) {
+    if (known.shown == nullptr && !known.proven) return;
     std::vector<uint32_t> modes;
     for (const plan::OpAccess& access : entry.call.accesses) modes.push_back(mode_of(known, access));
     for (size_t i = 0; i < modes.size(); ++i) entry.call.accesses[i].mode = together(entry, modes, i);
     entry.known = true;
-    entry.call.pure = facts::pure(known) == facts::Answer::yes;
+    entry.call.pure = known.pure();
   }
 
-  uint32_t mode_of(const facts::KernelFacts& known, const plan::OpAccess& access) const {
+  uint32_t mode_of(const Known& known, const plan::OpAccess& access) const {
     if (access.parameter_offset == trace::kNoParameter) return access.mode;
-    if (facts::writes(known, access.parameter_offset) == facts::Answer::no) {
+    if (known.leaves_alone(access.parameter_offset)) {
+      if (order_by_proof_ && known.proven) return trace::kAccessRead;
       return trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
     }
     const bool first = !is_persistent(graph_.tensors[access.tensor]) && !touched_[access.tensor];
-    const bool overwrites = facts::reads(known, access.parameter_offset) == facts::Answer::no;
-    return first && overwrites ? uint32_t{trace::kAccessWrite} : access.mode;
+    return first && known.needs_nothing_of(access.parameter_offset) ? uint32_t{trace::kAccessWrite} : access.mode;
   }
 
   // Of a tensor that the launch names several times: what it does by all of these names.
@@ -98,27 +97,33 @@ class FactUser {
     return changed ? mode & ~uint32_t{trace::kAccessUnchanged} : mode;
   }
 
-  TracedFacts facts_;
+  KernelKnowledge& knowledge_;
+  const bool order_by_proof_;
   TaskGraph& graph_;
   std::vector<bool> touched_;  // by tensor
 };
 
 }  // namespace
 
-void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
+void apply_facts(KernelKnowledge& knowledge, const std::vector<const trace::Op*>& ops, bool order_by_proof,
                  TaskGraph& graph) {
-  FactUser(trace, store, graph).run(ops);
+  FactUser(knowledge, order_by_proof, graph).run(ops);
 }
 
-void mark_audited(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
-                  TaskGraph& graph) {
-  TracedFacts facts(trace, store);
+void mark_complete(KernelKnowledge& knowledge, const std::vector<const trace::Op*>& ops, plan::Safety safety,
+                   TaskGraph& graph) {
   for (CallIndex call{0}; call < graph.calls.size(); ++call) {
     GraphCall& entry = graph.calls[call];
-    if (entry.call.op != trace::OpKind::launch || touches_more(entry)) continue;
-    const facts::KernelFacts* const known = facts.of(ops[call]);
-    if (known == nullptr || !is_audited(*known, ops[call]->record, entry, graph)) continue;
-    entry.call.audited = known->kernel;
+    if (entry.call.op != trace::OpKind::launch || ops[call] == nullptr) continue;
+    const trace::Op& op = *ops[call];
+    if (knowledge.proven(op)) {
+      entry.call.audited = trace::find_function(knowledge.trace(), op.record.function)->identity;
+      entry.call.flags |= plan::kCallProven;
+      continue;
+    }
+    const facts::KernelFacts* const shown = safety == plan::Safety::audited ? knowledge.shown(op) : nullptr;
+    if (shown == nullptr || touches_more(entry) || !is_audited(*shown, op.record, entry, graph)) continue;
+    entry.call.audited = shown->kernel;
   }
 }
 

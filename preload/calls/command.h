@@ -70,6 +70,7 @@ struct CommandLaunch {
   // Identity of the kernel in all programs, where it reaches only what its parameters name and may be launched again;
   // 0 otherwise.
   uint64_t kernel{};
+  uint64_t code{};  // its identity, whatever it reaches; 0: not known
   // The kernel's parameter bytes (inside payload) for the trace; each parameter at its offset.
   const uint8_t* parameters{};
   uint32_t parameter_bytes{};

@@ -35,6 +35,10 @@ struct AuditedShape {
 inline constexpr uint64_t kAuditedLaunches = 4;
 inline constexpr size_t kMostShapes = 1024;  // that are kept of a kernel; launches of others stay unaudited
 
+// Of the analysis of machine code (analyzer/code), which facts and plans rest on: what it says of some kernel has
+// changed when this has.
+inline constexpr uint32_t kCodeVersion = 1;
+
 enum class Answer : uint8_t { unknown, no, yes };
 
 struct KernelFacts {

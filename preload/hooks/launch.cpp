@@ -80,6 +80,7 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
     scan_launch(builder, *function, command.parameters, command.parameter_bytes, {command.grid[0], command.grid[1]});
     const uint64_t grid = trace::grid_signature(command.op, function->name_hash, command.grid, command.block);
     command.signature = trace::op_signature(grid, command.shared_bytes, 0, builder.named_accesses);
+    command.code = function->identity;
     const bool identified = managed && function->identity != 0 && identifying();
     if (identified && repeatable(request, builder)) command.kernel = function->identity;
     shape = shape_of(request, *function, grid);

@@ -7,6 +7,7 @@
 #include "preload/trace/signature.h"
 #include "preload/tracking/functions.h"
 #include "preload/tracking/handle_map.h"
+#include "preload/tracking/image_places.h"
 
 namespace reprise {
 namespace {
@@ -17,14 +18,20 @@ template <typename Handle, typename Call>
 CUresult load(const Handle* handle, const void* image, Call call) {
   const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) record_image(number(*handle), traits_of_image(image));
+  if (!scope || result != CUDA_SUCCESS) return result;
+  const ImageTraits traits = traits_of_image(image);
+  record_image(number(*handle), traits);
+  record_image_place(traits, image);
   return result;
 }
 template <typename Handle, typename Call>
 CUresult load_from(const Handle* handle, const char* path, Call call) {
   const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) record_image(number(*handle), traits_of_file(path));
+  if (!scope || result != CUDA_SUCCESS) return result;
+  const ImageTraits traits = traits_of_file(path);
+  record_image(number(*handle), traits);
+  record_image_file(traits, path);
   return result;
 }
 

@@ -41,14 +41,14 @@ class CodeReader {
     const auto name = names_.text(symbol.st_name);
     if (!name) return false;
     if ((symbol.st_other & kEntryBit) == 0) {
-      image_.functions.push_back(number);
+      image_.functions.push_back({number, symbol.st_shndx});
       return true;
     }
     KernelImage described;
     const auto info = by_name_.find(".nv.info." + std::string(*name));
     if (info != by_name_.end()) read_kernel_info(info->second->data, described);
-    image_.kernels.push_back({std::string(*name), number, described.parameters_at, std::move(described.parameters),
-                              described.parameters_known});
+    image_.kernels.push_back({std::string(*name), number, symbol.st_shndx, described.parameters_at,
+                              std::move(described.parameters), described.parameters_known});
     return true;
   }
 

@@ -13,14 +13,21 @@ namespace reprise::images {
 struct KernelCode {
   std::string name;
   uint32_t symbol = 0;
+  uint32_t section = 0;        // that it stands in
   uint32_t parameters_at = 0;  // in constant bank 0; 0: not known
   std::vector<ParameterImage> parameters;
   bool parameters_known = false;
 };
 
+// No kernel. It may stand in the section of the kernel that calls it.
+struct FunctionCode {
+  uint32_t symbol = 0;
+  uint32_t section = 0;
+};
+
 struct CodeImage {
   std::vector<KernelCode> kernels;
-  std::vector<uint32_t> functions;                      // symbols of functions that are no kernels
+  std::vector<FunctionCode> functions;
   std::unordered_map<uint32_t, std::string> addresses;  // in constant bank 4, by offset: the symbol that it is of
   bool relocated_literals = false;                      // the linker writes into constant bank 2
 };

@@ -121,6 +121,25 @@ Result<Image> parse_image(const void* image, uint32_t architecture) {
   }
 }
 
+std::string_view bytes_of(const void* image) {
+  const auto* const text = static_cast<const char*>(image);
+  if (image == nullptr || strnlen(text, sizeof(uint32_t)) < sizeof(uint32_t)) return {};
+  uint32_t magic = 0;
+  std::memcpy(&magic, image, sizeof magic);
+  FatbinWrapper wrapper;
+  switch (magic) {
+    case kElfMagic:
+      return {text, elf_extent(image)};
+    case kFatbinMagic:
+      return {text, fatbin_extent(image)};
+    case kFatbinWrapperMagic:
+      std::memcpy(&wrapper, image, sizeof wrapper);
+      return wrapper.version == 2 && wrapper.prelinked != nullptr ? std::string_view{} : bytes_of(wrapper.data);
+    default:
+      return {};
+  }
+}
+
 Result<Image> parse_image(const std::string& content, uint32_t architecture) {
   const Bytes bytes(content.data(), content.size());
   switch (bytes.read<uint32_t>(0).value_or(0)) {

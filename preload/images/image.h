@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "preload/trace/status.h"
@@ -49,6 +50,9 @@ Result<Image> parse_image(const void* image, uint32_t architecture);
 
 // The same of a file's contents, none of which is read beyond its end.
 Result<Image> parse_image(const std::string& content, uint32_t architecture);
+
+// The bytes of a cubin or of one fatbin, also in its wrapper. Empty: PTX, or an image made of several.
+std::string_view bytes_of(const void* image);
 
 // Can kernels of this image pass each other data without a pointer? Some variables are known not to be written.
 bool holds_variables(const Image& image);

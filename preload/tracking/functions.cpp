@@ -6,7 +6,7 @@
 #include "preload/base/runtime.h"
 #include "preload/driver/driver.h"
 #include "preload/record/recorder.h"
-#include "preload/trace/signature.h"
+#include "preload/trace/kernel_identity.h"
 #include "preload/tracking/allocations.h"
 #include "preload/tracking/handle_map.h"
 #include "preload/tracking/opaque_kernels.h"
@@ -101,12 +101,10 @@ uint64_t owner_handle(CUfunction handle, Kind kind) {
   return driver().cuFuncGetModule(&module, handle) == CUDA_SUCCESS ? key(module) : 0;
 }
 
-// Of the image that it comes from, for a kernel may call what stands elsewhere in it; its name; its parameters.
 uint64_t identity_of(const Function& function) {
   const uint64_t code = function.owner != nullptr ? function.owner->code.load(std::memory_order_relaxed) : 0;
   if (code == 0 || !function.layout_known || *function.name == '\0') return 0;
-  const uint64_t hash = trace::hash_mix(code, function.name_hash);
-  return trace::hash_bytes(function.parameters, function.parameter_count * sizeof *function.parameters, hash);
+  return trace::kernel_identity(code, function.name, {function.parameters, function.parameter_count});
 }
 
 Function* make_function(CUfunction handle) {

@@ -8,7 +8,7 @@
 
 #include "preload/driver/driver.h"
 #include "preload/images/image.h"
-#include "preload/trace/signature.h"
+#include "preload/trace/kernel_identity.h"
 
 namespace reprise {
 namespace {
@@ -56,7 +56,8 @@ ImageTraits traits(Parse&& parse) noexcept {
       all.variables = all.variables || images::holds_variables(image.value());
       all.prints = all.prints || image.value().prints;
       allocates = allocates || image.value().allocates;
-      all.code = trace::hash_mix(all.code, image.value().content);
+      all.code = trace::code_of_image(all.code, image.value().content);
+      all.architecture = devices.count == 1 ? devices.values[i] : 0;
     }
     if (allocates) all.code = 0;
     if (parsed) return all;

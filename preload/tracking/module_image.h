@@ -10,6 +10,7 @@ struct ImageTraits {
   bool prints = false;    // and lines on stdout have an order
   // Hash of its code, of all devices; 0: not known, or its kernels share a heap.
   uint64_t code = 0;
+  uint32_t architecture = 0;  // of the devices that it is of; 0: of several kinds
 };
 
 // `image`: what cuModuleLoadData or cuLibraryLoadData just accepted. The default where it cannot be parsed, or where

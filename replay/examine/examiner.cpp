@@ -113,6 +113,9 @@ void Examiner::disprove(const Command& command) noexcept {
     if (!status.ok() && status.code() != StatusCode::not_found) {  // it may be gone already
       say<Cause::facts_unusable>(status.message());
     }
+    facts::KernelFacts seen;
+    seen.unequal = 1;  // what only looks pure by its code shall not be tried in every run
+    keep(command, &seen, kernel);
   } catch (...) {  // out of memory
   }
 }

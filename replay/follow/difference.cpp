@@ -89,7 +89,8 @@ std::string difference(const Matcher& matcher, const Command& command) noexcept 
   std::string clause = of_operands(matcher, command);
   const bool other_shape = call.signature != command.signature && clause.empty();
   if (other_shape) add(clause, is_launch(command) ? "another grid, block or shared memory" : "another size or order");
-  if (call.audited != 0 && command.kernel != call.audited) add(clause, "another kernel than was audited");
+  if (call.audited != 0 && (((call.flags & plan::kCallProven) != 0 ? command.code : command.kernel)) != call.audited)
+    add(clause, "another kernel than the one that is known");
   return clause.empty() ? "what it reaches by addresses in memory" : clause;
 }
 

@@ -222,7 +222,7 @@ void find_kept_mappings(PlanIndex* plan_index) {
 bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
                      plan::Safety safety, uint64_t ranges_at) {
   const bool strict = plan::keeps_kernels_away(plan, safety);
-  const bool as_trusted = safety == plan::Safety::audited && !strict;
+  const bool as_trusted = plan::is_by_kernel(safety) && !strict;
   if (plan.chunk_bytes != chunk_bytes) {
     *why = words<Cause::plan_of_other_chunks>(plan.chunk_bytes, chunk_bytes);
     return false;
@@ -269,7 +269,7 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   find_kept_mappings(plan_index);
   plan_index->as_trusted = as_trusted;
   plan_index->aliased.assign(made.tensors.size(), false);
-  for (uint32_t t = 0; safety == plan::Safety::audited && !as_trusted && t < made.tensors.size(); ++t) {
+  for (uint32_t t = 0; plan::is_by_kernel(safety) && !as_trusted && t < made.tensors.size(); ++t) {
     plan_index->aliased[t] = made.tensors[t].aliased;
     if (made.tensors[t].aliased) plan_index->keeps_mapping[t] = true;
   }

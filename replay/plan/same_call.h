@@ -51,8 +51,9 @@ template <typename StandsFor, typename IsPointee>
 bool is_same_call(const plan::Call& call, const Command& command, Zone managed, StandsFor stands_for,
                   IsPointee is_pointee, bool any_size = false) noexcept {
   if (!is_same_op(call, command, any_size) || ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) return false;
-  // What an audit has shown holds for this very kernel. Its shape is in the signature and in the tensors.
-  if (!any_size && call.audited != 0 && command.kernel != call.audited) return false;
+  // What an audit has shown, or code proves, holds for this very kernel. A shape is in the signature and the tensors.
+  const uint64_t kernel = (call.flags & plan::kCallProven) != 0 ? command.code : command.kernel;
+  if (!any_size && call.audited != 0 && kernel != call.audited) return false;
   const bool launch = command.op == trace::OpKind::launch || command.op == trace::OpKind::graph_launch;
   // The plan names managed tensors only: pointers to anything else (pinned host memory, globals) are not moved.
   size_t next = 0;
@@ -65,6 +66,8 @@ bool is_same_call(const plan::Call& call, const Command& command, Zone managed, 
     }
     if (next == call.accesses.size()) return false;
     const plan::OpAccess& expected = call.accesses[next++];
+    // What is known of a launch is known of its words.
+    if (call.audited != 0 && expected.parameter_offset != access.parameter_offset) return false;
     const bool same_part = any_size || plan::moves(expected) || expected.offset == access.offset;
     if (!same_part || !stands_for(expected, access)) return false;
   }

@@ -84,14 +84,14 @@ std::string text_of(const DeviceBudget& budget) {
 std::set<uint64_t> audited_kernels(const plan::Plan& plan) {
   std::set<uint64_t> kernels;
   for (const plan::Call& call : plan.calls) {
-    if (call.audited != 0) kernels.insert(call.audited);
+    if (call.audited != 0 && (call.flags & plan::kCallProven) == 0) kernels.insert(call.audited);
   }
   return kernels;
 }
 
 bool rests_on_facts(const plan::Call& call) {
   const auto is_kept = [](const plan::OpAccess& access) { return (access.mode & trace::kAccessUnchanged) != 0; };
-  return call.op == trace::OpKind::launch && call.kind == plan::CallKind::op &&
+  return call.op == trace::OpKind::launch && call.kind == plan::CallKind::op && (call.flags & plan::kCallProven) == 0 &&
          (call.pure || std::any_of(call.accesses.begin(), call.accesses.end(), is_kept));
 }
 
@@ -107,8 +107,8 @@ bool holds(const plan::Call& call, const facts::KernelFacts& known) {
 
 uint64_t key_of(const PlanUse& use) {
   const std::string text =
-      fmt::format("{:016x}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", use.program, use.script, use.device, use.budget, use.policy,
-                  plan::name_of(use.safety), use.chunk_bytes, plan::kPlanVersion);
+      fmt::format("{:016x}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", use.program, use.script, use.device, use.budget,
+                  use.policy, plan::name_of(use.safety), use.chunk_bytes, plan::kPlanVersion, facts::kCodeVersion);
   return trace::hash_bytes(text.data(), text.size());
 }
 
@@ -142,6 +142,12 @@ KeptPlans::KeptPlans(std::string folder, std::string facts, PlanUse use, KeptLim
       limits_(limits),
       started_ns_(now_ns()) {}
 
+// What looks pure by its code has been seen to make something else.
+bool KeptPlans::was_unequal(uint64_t kernel) const {
+  const Result<facts::KernelFacts> known = facts_.load(kernel, use_.device);
+  return known.ok() && facts::pure(known.value()) == facts::Answer::no;
+}
+
 // Which shapes of kernels are audited is part of the name: a plan does not say of which shapes its launches are.
 std::string KeptPlans::path_of(const plan::Plan& plan) const {
   std::vector<uint64_t> loop = {calls_of(plan), alive_at_start(plan)};
@@ -157,6 +163,9 @@ std::string KeptPlans::path_of(const plan::Plan& plan) const {
 }
 
 bool KeptPlans::facts_hold(const plan::Plan& plan) const {
+  for (const plan::Call& call : plan.calls) {
+    if (call.pure && (call.flags & plan::kCallProven) != 0 && was_unequal(call.audited)) return false;
+  }
   for (const uint64_t kernel : audited_kernels(plan)) {
     const Result<facts::KernelFacts> known = facts_.load(kernel, use_.device);
     if (!known.ok() || known.value().strayed != 0) return false;

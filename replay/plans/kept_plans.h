@@ -60,6 +60,7 @@ class KeptPlans {
  private:
   std::string path_of(const plan::Plan& plan) const;
   bool facts_hold(const plan::Plan& plan) const;
+  bool was_unequal(uint64_t kernel) const;
   void stamp(const std::string& path, uint64_t before_ns);
   void make_room() const;
 

@@ -47,8 +47,8 @@ bool all_fits(const Shared& shared) noexcept {
 }
 
 void make_ready_for(const PlanIndex& index, const Shared& shared, bool* told_audited) noexcept {
-  if (shared.safety == plan::Safety::audited && !*told_audited && has_no_audited(index)) {
-    warn_of_nothing_audited();
+  if (plan::is_by_kernel(shared.safety) && !*told_audited && has_no_complete(index)) {
+    tell_of_none_complete(shared.safety);
     *told_audited = true;
   }
   if (!index.repeats.empty()) identify_kernels();
@@ -81,6 +81,7 @@ PlanRequest new_request(const Config& config, Shared& shared, uint32_t number) {
   request.policy = config.policy;
   // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
   if (!shared.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config.facts);
+  if (config.nvdisasm != nullptr) request.nvdisasm = config.nvdisasm;
   const uint64_t budget = request.budget_bytes = budget_now(shared);
   if (const uint64_t room = shared.counters.room_bytes.load(); room < budget) {
     request.budget_bytes = std::min(budget, room + shared.counters.outside_bytes.load());

@@ -86,11 +86,14 @@ uint64_t alive_at_start(const plan::Plan& plan) noexcept {
   return sum;
 }
 
-bool has_no_audited(const PlanIndex& index) noexcept {
+bool has_no_complete(const PlanIndex& index) noexcept {
   const auto& calls = index.plan.calls;
   return std::none_of(calls.begin(), calls.end(), [](const plan::Call& call) { return call.audited != 0; });
 }
 
-void warn_of_nothing_audited() noexcept { say<Cause::none_audited>(); }
+void tell_of_none_complete(plan::Safety safety) noexcept {
+  if (safety == plan::Safety::audited) say<Cause::none_audited>();
+  if (safety == plan::Safety::proven) say<Cause::none_proven>();
+}
 
 }  // namespace reprise::replay

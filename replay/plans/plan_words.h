@@ -29,9 +29,9 @@ uint64_t calls_of(const plan::Plan& plan) noexcept;
 // ... and what is alive when it begins tells two of them apart that make the same calls.
 uint64_t alive_at_start(const plan::Plan& plan) noexcept;
 
-// Audited safety without audited kernels is strict.
-bool has_no_audited(const PlanIndex& index) noexcept;
-void warn_of_nothing_audited() noexcept;
+// A safety by kernel without a kernel that is known to be complete is strict, and says so.
+bool has_no_complete(const PlanIndex& index) noexcept;
+void tell_of_none_complete(plan::Safety safety) noexcept;
 
 std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
 

@@ -205,7 +205,8 @@ std::vector<std::string> words_for(const PlanRequest& request, plan::Safety safe
     for (const auto& [allocation, size] : request.sizes) file << allocation << ' ' << size << '\n';
     words.insert(words.end(), {"--sizes", sizes.path()});
   }
-  // The variable that names the folder is hidden from the child.
+  // The variables are hidden from the child.
+  if (!request.nvdisasm.empty()) words.insert(words.end(), {"--nvdisasm", request.nvdisasm});
   if (request.facts.empty()) {
     words.emplace_back("--no-facts");
   } else {

@@ -19,7 +19,8 @@ struct PlanRequest {
   std::string trace;
   std::string plan;  // where to write; empty: where nobody else finds it, and nothing is left of it
   std::string policy;
-  std::string facts;  // the folder with what is known of kernels; empty: nothing is
+  std::string facts;     // the folder with what is known of kernels; empty: nothing is
+  std::string nvdisasm;  // by which it reads kernels' code; empty: it is looked for
   uint64_t budget_bytes = 0;
   uint64_t from_call = 0;                            // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;                          // of the iteration

@@ -26,7 +26,7 @@ uint64_t host_cap_of(const Config& config) noexcept {
 }
 
 plan::Safety safety_of(const Config& config) noexcept {
-  plan::Safety safety = plan::Safety::strict;
+  plan::Safety safety = config.audit ? plan::Safety::strict : plan::kDefaultSafety;
   if (!config.audit) plan::read_safety(config.safety, &safety);
   return safety;
 }
@@ -79,7 +79,7 @@ CUresult Session::open(CUcontext context, CUdevice device) noexcept {
 
 void Session::start_examining() noexcept {
   char name[256] = {};
-  if (config_.examine != 0 || config_.audit || shared_.safety == plan::Safety::audited) identify_kernels();
+  if (config_.examine != 0 || config_.audit || plan::is_by_kernel(shared_.safety)) identify_kernels();
   if (driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
   try {
     const std::string folder = facts::folder_of_facts(config_.facts);

@@ -1,6 +1,6 @@
-#include "analyzer/code/disassembler.h"
+#include "analyzer/proofs/disassembler.h"
 
-#include "analyzer/code/licence.h"
+#include "analyzer/proofs/licence.h"
 #include "tests/support/test.h"
 
 namespace reprise::code {

@@ -6,7 +6,8 @@ namespace reprise::e2e {
 namespace {
 
 Words environment_strings(const Environment& changes) {
-  Environment all = {{"REPRISE_KEEP_PLANS", "0"}};  // what one test's program did changes no other test
+  // What one test's program did changes no other test, nor whether nvdisasm is on this machine.
+  Environment all = {{"REPRISE_KEEP_PLANS", "0"}, {"REPRISE_NVDISASM", "none"}};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const size_t equals = text.find('=');

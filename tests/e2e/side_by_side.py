@@ -23,7 +23,8 @@ def plain(build, chunk, more=None):
     """The environment in which a program finds the simulated device instead of a driver."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("REPRISE_")}
     variables.update({"LD_LIBRARY_PATH": os.path.join(build, "lib/sim"), "REPRISE_SIM_GRANULARITY": chunk,
-                      "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1", "REPRISE_KEEP_PLANS": "0"})
+                      "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1", "REPRISE_KEEP_PLANS": "0",
+                      "REPRISE_NVDISASM": "none"})
     variables.update(more or {})
     return variables
 

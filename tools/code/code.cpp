@@ -1,19 +1,17 @@
 #include "tools/code/code.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <set>
 
-#include "analyzer/code/disassembler.h"
 #include "analyzer/code/facts.h"
-#include "analyzer/code/licence.h"
-#include "analyzer/code/listing/listing.h"
+#include "analyzer/proofs/disassembler.h"
+#include "analyzer/proofs/image_analysis.h"
+#include "analyzer/proofs/licence.h"
 #include "preload/images/code.h"
 #include "preload/trace/names.h"
 #include "tools/cli/files.h"
@@ -134,28 +132,11 @@ struct Answer {
 };
 
 Status look_into(const CodeArguments& arguments, const std::string& program, const std::string& cubin, Answer& answer) {
-  const auto image = images::parse_code(cubin);
-  if (!image.ok()) return image.status();
-  std::vector<const images::KernelCode*> wanted;
-  std::vector<uint32_t> symbols = image.value().functions;
-  for (const images::KernelCode& kernel : image.value().kernels) {
-    if (!is_wanted(kernel.name, arguments.kernels)) continue;
-    ++answer.kernels;
-    if (code::is_nvidias(kernel.name)) {
-      answer.text +=
-          fmt::format("{:<8} {:<8}  {}  {}\n", "unknown", "?", trace::short_name(kernel.name), code::kNotDisassembled);
-      continue;
-    }
-    wanted.push_back(&kernel);
-    symbols.push_back(kernel.symbol);
-  }
-  if (wanted.empty()) return {};
-  auto text = code::disassemble(program, cubin, symbols, std::filesystem::temp_directory_path());
-  if (!text.ok()) return text.status();
-  const auto listing = code::Listing::read(std::move(text.value()));
-  if (!listing.ok()) return listing.status();
-  for (const images::KernelCode* kernel : wanted) {
-    const CodeFacts facts = code::analyse(listing.value(), image.value(), *kernel);
+  const auto found =
+      code::analyse_cubin(program, cubin, [&](const std::string& name) { return is_wanted(name, arguments.kernels); });
+  if (!found.ok()) return found.status();
+  answer.kernels += found.value().size();
+  for (const CodeFacts& facts : found.value()) {
     answer.text += arguments.explain ? explanation_of(facts) : line_of(facts);
   }
   return {};

@@ -12,8 +12,12 @@ struct Knowledge {
   std::string facts;  // the folder; empty: that of REPRISE_FACTS, or the cache folder
   bool no_facts = false;
   bool no_recompute = false;
-  bool ssd = false;  // the machine's may be used, which no replay does yet
+  std::string nvdisasm;  // by which kernels' code is read; empty: REPRISE_NVDISASM, or it is looked for
+  bool ssd = false;      // the machine's may be used, which no replay does yet
 };
+
+// "none": what code proves does not count.
+std::string disassembler_of(const Knowledge& knowledge);
 
 // Where no facts can be read, kernels are taken to read and write all. With strict safety nothing that comes from a
 // trace goes without a copy, whatever is known.

@@ -15,6 +15,7 @@
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/proofs/find_out.h"
 #include "preload/base/readable.h"
 #include "preload/footprint/headroom.h"
 #include "tools/cli/command.h"
@@ -40,10 +41,11 @@ struct PlanArguments {
   std::string budget;
   std::string output;
   std::string policy = "auto";
-  std::string safety = "strict";
+  std::string safety = plan::name_of(plan::kDefaultSafety);
   std::string machine;
   std::string status;
   std::string facts;
+  std::string nvdisasm;
   // What the preloaded library asks for.
   struct Asked {
     uint64_t from = 0;
@@ -62,6 +64,9 @@ struct PlanArguments {
 };
 
 constexpr int kNice = 10;
+// A first plan does not wait for the code of all kernels: an image takes half a second.
+constexpr double kFirstCodeSeconds = 0.5;
+constexpr double kMostCodeSeconds = 60;
 
 const char* status_word(StatusCode code) {
   switch (code) {
@@ -118,8 +123,10 @@ class PlanCommand {
     const std::string output = output_path();
     analyzer::PlanOptions options;
     options.policy = arguments_.policy;
-    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute},
-                  is_graph_path(arguments_.trace), options);
+    const Knowledge knowledge = {arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute,
+                                 arguments_.nvdisasm};
+    set_knowledge(knowledge, is_graph_path(arguments_.trace), options);
+    disassembler_ = disassembler_of(knowledge);
     Status status = analyzer::check_policy(options.policy);
     if (status.ok()) status = set_budget(options);
     if (!status.ok()) return status;
@@ -166,10 +173,21 @@ class PlanCommand {
       device_bytes_ = std::strtoull(memory->second.c_str(), nullptr, 10);
       room_bytes_ = (device_bytes_ - footprint::headroom_of(device_bytes_)) / 1024 * 1024;  // as can be typed
     }
+    const bool code_is_missing = look_at_code(trace, options);
     progress_.step("looking for the iteration");
     analyzer::Planning planning(trace, options);
     planning_ = &planning;
-    return plan_workload(planning.workload_in_fitting_chunks(), options, output);
+    return plan_workload(planning.workload_in_fitting_chunks(), options, output, code_is_missing);
+  }
+
+  // What the code of the recorded kernels proves, as far as it is not known yet. True: there was no time for all.
+  bool look_at_code(const trace::Trace& trace, const analyzer::PlanOptions& options) {
+    if (!options.known.facts || !options.known.code || options.safety == plan::Safety::strict) return false;
+    progress_.step("reading the kernels' code");
+    const code::FoundOut found = code::find_out(trace, options.known.facts->folder(), disassembler_,
+                                                arguments_.asked.first ? kFirstCodeSeconds : kMostCodeSeconds);
+    if (!found.problem.ok() && !arguments_.quiet) say(found.problem.message());
+    return found.left > 0;
   }
 
   Status plan_graph(const analyzer::PlanOptions& options, const std::string& output) {
@@ -177,11 +195,12 @@ class PlanCommand {
     Result<analyzer::TaskGraph> graph = read_graph(arguments_.trace, kGraphChunk);
     if (!graph.ok()) return graph.status();
     searched_ = true;
-    return plan_workload(analyzer::make_workload(std::move(graph.value()), options), options, output);
+    return plan_workload(analyzer::make_workload(std::move(graph.value()), options), options, output, false);
   }
 
+  // `more_to_come`: a later plan will rest on more.
   Status plan_workload(Result<analyzer::Workload> workload, const analyzer::PlanOptions& options,
-                       const std::string& output) {
+                       const std::string& output, bool more_to_come) {
     if (!workload.ok()) return named(workload.status());
     minimum_bytes_ = analyzer::least_budget(workload.value());
     minimum_because_ = analyzer::least_budget_because(workload.value());
@@ -191,7 +210,7 @@ class PlanCommand {
     }
     progress_.step("planning");
     analyzer::PlanSummary summary;
-    const bool long_search = workload.value().graph.op_count >= analyzer::kFirstPlanOps;
+    const bool long_search = more_to_come || workload.value().graph.op_count >= analyzer::kFirstPlanOps;
     Result<plan::Plan> plan = Status{StatusCode::internal, ""};
     if (arguments_.asked.first && long_search && analyzer::searches(options.policy)) {
       plan = analyzer::make_first_plan(workload.value(), options, &summary);
@@ -285,7 +304,8 @@ class PlanCommand {
   // A plan of a task graph can be looked at, and no more.
   std::string next_with(const std::string& plan, const analyzer::Workload& workload) const {
     if (!workload.recorded) return "; next: reprise report " + plan;
-    const std::string safety = arguments_.safety == "strict" ? "" : " --safety " + arguments_.safety;
+    const bool usual = arguments_.safety == plan::name_of(plan::kDefaultSafety);
+    const std::string safety = usual ? "" : " --safety " + arguments_.safety;
     return next(workload, fmt::format("replay{}{} --plan {}", on_device(), safety, plan));
   }
 
@@ -332,7 +352,7 @@ class PlanCommand {
                          const analyzer::PlanOptions& options) const {
     progress_.step("the fluid bound");
     analyzer::FluidOptions closeness;
-    closeness.guarded = options.facts.has_value();
+    closeness.guarded = options.known.facts.has_value();
     const auto fluid = analyzer::fluid_bounds(workload, plan.budget_bytes, options.recompute, closeness);
     progress_.clear();
     return analyzer::explain(plan, fluid);
@@ -377,6 +397,7 @@ class PlanCommand {
   uint64_t until_ = 0;         // what was read was called before
   uint64_t minimum_bytes_ = 0;
   std::string minimum_because_;
+  std::string disassembler_;
 };
 
 }  // namespace
@@ -407,8 +428,9 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_flag("--nice", arguments->asked.nice, "Let other programs have the processors first");
   name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",
               analyzer::known_policies());
-  app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default), audited or trusted")
-      ->check(CLI::IsMember({"strict", "audited", "trusted"}));
+  app.add_option("--safety", arguments->safety,
+                 "That the plan will run with: strict, proven (default), audited or trusted")
+      ->check(CLI::IsMember({"strict", "proven", "audited", "trusted"}));
   name_values(
       app.add_option("--machine", arguments->machine,
                      "Plan for the memory and links of one of these, or of a machine file; kernel times stay as "
@@ -418,6 +440,8 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
                "Recompute nothing to save memory; for strict safety nothing is, anyway");
   app.add_option("--facts", arguments->facts,
                  "What is known of a trace's kernels (default: REPRISE_FACTS, or the cache folder)");
+  app.add_option("--nvdisasm", arguments->nvdisasm,
+                 "By what kernels' code is read, or none (default: REPRISE_NVDISASM, or where it is found)");
   app.add_flag("--no-facts", arguments->no_facts, "Use none of it: kernels read and write all that they are given");
   app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");
   app.add_flag("--quiet", arguments->quiet, "Say nothing but errors");

@@ -25,7 +25,7 @@ namespace {
 // As the preloaded library takes it: the option, else the variable, else the default.
 plan::Safety safety_of(const Settings& settings) {
   const char* const set = std::getenv("REPRISE_SAFETY");
-  plan::Safety safety = plan::Safety::strict;
+  plan::Safety safety = plan::kDefaultSafety;
   plan::read_safety(!settings.safety.empty() || set == nullptr ? settings.safety.c_str() : set, &safety);
   return safety;
 }

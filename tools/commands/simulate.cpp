@@ -46,7 +46,7 @@ struct SimulateArguments {
   std::string csv;
   std::string html;
   std::string chunk_bytes;
-  std::string safety = "strict";
+  std::string safety = plan::name_of(plan::kDefaultSafety);
   std::string facts;
   bool no_facts = false;
   bool no_recompute = false;
@@ -146,7 +146,7 @@ class Simulating {
       options_.chunk_bytes = chunk.value();
     }
     const bool is_graph = is_graph_path(arguments_.input);
-    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute,
+    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute, "",
                    arguments_.ssd && !arguments_.no_ssd},
                   is_graph, options_);
     options_.reorder = arguments_.reorder && !arguments_.no_reorder;
@@ -286,7 +286,7 @@ class Simulating {
     if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
     analyzer::FluidOptions closeness;
     closeness.segments = arguments_.segments;
-    closeness.guarded = options_.facts.has_value();
+    closeness.guarded = options_.known.facts.has_value();
     // The time for a linear program grows with about the third power of its size.
     const double more = std::max(1.0, static_cast<double>(closeness.segments) / analyzer::FluidOptions().segments);
     closeness.seconds *= more * more * more;
@@ -393,8 +393,8 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
       ->capture_default_str();
   app.add_option("--chunk-bytes", arguments->chunk_bytes, "Size of a chunk (default: the trace's, else 2MiB)");
   app.add_option("--safety", arguments->safety,
-                 "Of plans for a trace: strict (default), as runs have it, audited or trusted")
-      ->check(CLI::IsMember({"strict", "audited", "trusted"}));
+                 "Of plans for a trace: strict, proven (default), as runs have it, audited or trusted")
+      ->check(CLI::IsMember({"strict", "proven", "audited", "trusted"}));
   app.add_option("--facts", arguments->facts,
                  "What is known of a trace's kernels (default: REPRISE_FACTS, or the cache folder)");
   app.add_flag("--no-facts", arguments->no_facts, "Use none of it: kernels read and write all that they are given");

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analyzer/proofs/disassembler.h"
 #include "preload/base/address_space.h"
 #include "preload/base/config.h"
 #include "preload/driver/resolve.h"
@@ -91,6 +92,19 @@ void check_toolkit(std::vector<Check>& checks) {
     return;
   }
   checks.push_back({"CUDA toolkit", Finding::good, "none (not needed to run programs)", ""});
+}
+
+// What reads the machine code of kernels: without it plans are strict.
+void check_nvdisasm(std::vector<Check>& checks) {
+  const char* const named = std::getenv("REPRISE_NVDISASM");
+  const Result<std::string> found = code::find_disassembler(named == nullptr ? "" : named);
+  if (found.ok()) {
+    checks.push_back({"nvdisasm", Finding::good, found.value(), ""});
+    return;
+  }
+  const std::string why = found.status().message();
+  checks.push_back({"nvdisasm", Finding::note, why.substr(0, why.find(';')) + "; so --safety proven is as strict",
+                    "pip install nvidia-cuda-nvdisasm"});
 }
 
 void check_cupti(std::vector<Check>& checks) {
@@ -208,6 +222,7 @@ void check_software(bool simulated, std::vector<Check>& checks) {
   if (simulated) check_file("simulated device", files.sim_driver, checks);
   check_toolkit(checks);
   if (!simulated) check_cupti(checks);
+  check_nvdisasm(checks);
 }
 
 }  // namespace reprise::tools

@@ -103,10 +103,10 @@ CLI::Option* add_safety_option(CLI::App& app, std::string& safety) {
   return app
       .add_option(
           "--safety", safety,
-          "strict (default): memory that a kernel reaches unseen is right, or the kernel faults; audited: faster "
-          "where kernels were seen by `reprise audit` to reach nothing unseen; trusted: faster, and such a "
-          "kernel may get wrong bytes")
-      ->check(CLI::IsMember({"strict", "audited", "trusted"}));
+          "strict: memory that a kernel reaches unseen is right, or the kernel faults; proven (default): the same, and "
+          "faster where kernels' code proves that they reach nothing unseen; audited: also where `reprise audit` has "
+          "seen it; trusted: faster, and such a kernel may get wrong bytes")
+      ->check(CLI::IsMember({"strict", "proven", "audited", "trusted"}));
 }
 
 void add_watch_options(CLI::App& app, SessionOptions& options) {

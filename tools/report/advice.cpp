@@ -496,7 +496,7 @@ std::string worth_of_facts(const Inputs& inputs) {
   const std::string what =
       fmt::format("ome of the {} that go to the host in each iteration may then stay away or be computed again", all);
   if (!safety.empty()) return "S" + what + ".";
-  return fmt::format("With --safety trusted or audited s{}; with strict {} go all the same.", what,
+  return fmt::format("With --safety proven, audited or trusted s{}; with strict {} go all the same.", what,
                      some == 0 ? "they" : "most of them");
 }
 

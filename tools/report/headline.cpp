@@ -188,12 +188,14 @@ Json safety_card(const Inputs& inputs) {
   if (inputs.log == nullptr || inputs.log->safety.empty()) return nullptr;
   const bool strict = tools::says(inputs.log->safety, run_log::start::strict);
   const bool audited = tools::says(inputs.log->safety, run_log::start::audited);
+  const bool proven = tools::says(inputs.log->safety, run_log::start::proven);
   // A log that was cut short does not say how many there were in all.
   const std::string calls =
       inputs.log->ended ? fmt::format("; {} memory-mapping calls in all", inputs.log->vmm_calls) : "";
   return card("Safety", inputs.log->safety,
               fmt::format("{}{}",
                           strict    ? "unseen accesses are right or fault"
+                          : proven  ? "kernels are proven to make no unseen access, or such are right or fault"
                           : audited ? "unseen accesses of kernels that are not audited are right or fault"
                                     : "unseen accesses may get wrong bytes",
                           calls));

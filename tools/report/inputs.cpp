@@ -226,7 +226,7 @@ analyzer::PlanOptions options_for(const plan::Plan* plan) {
   if (plan != nullptr) options.budget_bytes = plan->budget_bytes;
   if (plan != nullptr) options.chunk_bytes = plan->chunk_bytes;
   if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
-    options.facts.emplace(folder);
+    options.known.facts.emplace(folder);
   }
   return options;
 }

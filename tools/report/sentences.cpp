@@ -125,14 +125,14 @@ void say_safety(const Inputs& inputs, Sentences& say) {
         "Safety strict: while a tensor's bytes were away its addresses led nowhere. A kernel that reached it "
         "by a pointer which Reprise had not seen would have faulted.{}",
         calls));
-  } else if (tools::says(inputs.log->safety, run_log::start::audited)) {
-    say.good(
-        fmt::format("Safety audited: {} of the {} launches of the first plan were seen by `reprise audit` to touch "
-                    "nothing but their "
-                    "operands. Where only such ran, addresses of what was away led to other tensors; elsewhere they "
-                    "led nowhere, as "
-                    "with strict.{}",
-                    inputs.log->audited_launches, inputs.log->planned_launches, calls));
+  } else if (!tools::says(inputs.log->safety, run_log::start::trusted)) {
+    const bool audited = tools::says(inputs.log->safety, run_log::start::audited);
+    say.good(fmt::format(
+        "Safety {}: {} of the {} launches of the first plan {} to touch nothing but their operands. Where "
+        "only such ran, addresses of what was away led to other tensors; elsewhere they led nowhere, as "
+        "with strict.{}",
+        inputs.log->safety, inputs.log->audited_launches, inputs.log->planned_launches,
+        audited ? "were seen by `reprise audit`, or are proven by their code," : "are proven by their code", calls));
   } else {
     say.bad(fmt::format(
         "Safety trusted: while a tensor's bytes were away its addresses led to other tensors. A kernel that "

@@ -11,10 +11,12 @@
 #include "tools/device/engines/device.h"
 #include "tools/device/engines/engine.h"
 #include "tools/device/memory/memory.h"
+#include "tools/device/modules/kernel_code.h"
 #include "tools/device/modules/last_fault.h"
 #include "tools/device/streams/faults.h"
 #include "tools/device/streams/stream.h"
 #include "tools/device/twins/executor.h"
+#include "tools/device/twins/registry.h"
 
 namespace reprise::sim {
 namespace {
@@ -149,6 +151,7 @@ void KernelOperation::execute(const Execution& execution) const {
   run.call = execution.call;
   run.kernel_seed = settings().kernels;
   run.kernel_lies = settings().kernels_lie;
+  if (run.kernel_seed == 0 && find_twin(function->kernel->name) == nullptr) run.code = code_of(*function);
   const EngineUse use(device, EngineKind::compute, execution, duration_);
   auto body = [&] { execute_kernel(run); };
   if (run_trapped(body)) return;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "preload/images/mapped_file.h"
 #include "tools/device/base/settings.h"
 #include "tools/device/engines/device.h"
 #include "tools/device/memory/memory.h"
@@ -56,11 +57,17 @@ CUresult place_global(Context& context, const GlobalImage& image, Global* global
   return CUDA_SUCCESS;
 }
 
-CUresult take_image(Result<Image> parsed, std::shared_ptr<const Image>* image) {
+CUresult take_image(Result<Image> parsed, std::string_view bytes, std::string_view path,
+                    std::shared_ptr<const Image>* image) {
   if (!parsed.ok()) {
     return parsed.status().code() == StatusCode::unsupported ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
   }
-  *image = std::make_shared<const Image>(std::move(parsed.value()));
+  auto loaded = std::make_shared<LoadedImage>();
+  static_cast<Image&>(*loaded) = std::move(parsed.value());
+  loaded->path = path;
+  loaded->own = path.empty() ? bytes : "";
+  loaded->bytes = path.empty() ? loaded->own : bytes;
+  *image = std::move(loaded);
   return CUDA_SUCCESS;
 }
 
@@ -84,14 +91,15 @@ KernelTable& kernels() {
 }
 
 CUresult read_image(const void* data, std::shared_ptr<const Image>* image) {
-  return take_image(images::parse_image(data, settings().architecture), image);
+  const std::string_view bytes = images::bytes_of(data);
+  return take_image(images::parse_image(data, settings().architecture), bytes, images::file_of(bytes).path, image);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<const Image>* image) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  return take_image(images::parse_image(std::string{std::istreambuf_iterator<char>(file), {}}, settings().architecture),
-                    image);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  return take_image(images::parse_image(content, settings().architecture), content, "", image);
 }
 
 CUresult Module::place_globals() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -25,6 +26,13 @@ using images::ParameterImage;
 
 class Module;
 class Library;
+
+// All images of this device are such.
+struct LoadedImage : Image {
+  std::string_view bytes;  // of the cubin or fatbin; empty: PTX, or several
+  std::string path;        // the file that they are in; empty: none
+  std::string own;         // ... then they are here
+};
 
 // What cuFuncSetAttribute and cuKernelSetAttribute change.
 struct FunctionSettings {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/code/facts.h"
 #include "preload/images/image.h"
 #include "tools/device/base/written.h"
 
@@ -66,6 +67,7 @@ struct KernelRun {
   uint64_t call;             // position in the program's order, for the log of hashes
   uint64_t kernel_seed = 0;  // of natures.h
   bool kernel_lies = false;
+  const code::CodeFacts* code = nullptr;  // what a kernel without a twin does; nullptr: not known
 };
 
 // Loads twin libraries: `blas.twins.so` and `digest.twins.so` beside the driver, those named by REPRISE_SIM_TWINS

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <vector>
 
+#include "analyzer/code/launch.h"
 #include "preload/structures/structures.h"
 #include "preload/trace/signature.h"
 #include "tools/device/twins/hash_log.h"
@@ -59,6 +62,7 @@ class Hasher {
     std::vector<trace::ParameterLayout> layout;
     for (const auto& parameter : run.kernel->parameters) layout.push_back({parameter.offset, parameter.bytes});
     structures_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
+    if (run.code != nullptr) operands_ = code::operands_of(*run.code, launch_words());
   }
 
   void execute() {
@@ -86,6 +90,22 @@ class Hasher {
   }
 
  private:
+  code::LaunchWords launch_words() const {
+    code::LaunchWords words;
+    words.parameters.assign(run_.parameters, run_.parameters + run_.parameter_bytes);
+    for (uint32_t at = 0; at + 8 <= run_.parameter_bytes; at += 8) {
+      if (load_word(run_.parameters + at) == 0) words.null.insert(at);
+    }
+    for (const AddressWord& word : run_.addresses) words.live.insert(word.at);
+    std::copy(std::begin(run_.grid), std::end(run_.grid), std::begin(words.grid));
+    return words;
+  }
+
+  Use use_of(uint32_t at) const {
+    if (!operands_) return nature_.use(at, tensors_.empty());
+    return {operands_->read.contains(at), operands_->written.contains(at)};
+  }
+
   void write_empty_ones() {
     uint64_t empty = 0;
     for (size_t i = 0; i < std::min<size_t>(tensors_.size(), 64); ++i) {
@@ -162,7 +182,8 @@ class Hasher {
   }
 
   void add_tensor(const AddressWord& word, uint32_t first) {
-    const Tensor tensor{word.base, word.bytes, word.written, nature_.use(word.at, tensors_.empty())};
+    const Tensor tensor{word.base, word.bytes, word.written, use_of(word.at)};
+    if (!tensor.use.reads && !tensor.use.writes) return;
     const auto known =
         std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& other) { return other.base == tensor.base; });
     hash_ = hash_mix(hash_, word.at - first);
@@ -195,6 +216,7 @@ class Hasher {
   const KernelRun& run_;
   const Nature nature_;
   structures::Structures structures_;
+  std::optional<code::Operands> operands_;  // by its code; none: it does not say
   std::vector<Tensor> tensors_;
   uint64_t hash_ = 0;
   uint64_t counted_ = 0;

@@ -9,11 +9,11 @@
 // parameter its words that name a tensor as (place of the word, number of the tensor by first mention, offset in it,
 // its size), and those other bytes that are sure to be set (parameter_kinds.h), addresses of other memory among them as
 // one and the same; for every tensor, by number, where the program has written it and the content there. Tensor i then
-// becomes the stream of words that H and i generate, and is written (natures.h: some kernels read or write only some of
-// their tensors). So neither addresses enter, nor what the memory
-// held before, nor padding: results are equal in each run and under another layout of memory. Of structures that are
-// known (preload/structures) only the words that may be addresses count. What can still make results differ is an
-// address that a structure of an unknown kind holds in a part that nobody set.
+// becomes the stream of words that H and i generate, and is written. A kernel whose code is known
+// (modules/kernel_code.h) reads and writes only what that says; natures.h draws it for others. So neither addresses
+// enter, nor what the memory held before, nor padding: results are equal in each run and under another layout of
+// memory. Of structures that are known (preload/structures) only the words that may be addresses count. What can still
+// make results differ is an address that a structure of an unknown kind holds in a part that nobody set.
 #pragma once
 #include <cstdint>
 

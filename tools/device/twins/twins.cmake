@@ -1,7 +1,7 @@
 # What runs kernels: host twins, else dataflow hashing. Included by the CMakeLists.txt of the simulated device.
 reprise_library(reprise_tools_device_twins twins/executor.cpp twins/hash_log.cpp twins/hashing.cpp
                 twins/natures.cpp twins/parameter_kinds.cpp twins/registry.cpp)
-target_link_libraries(reprise_tools_device_twins PUBLIC reprise_preload_images reprise_preload_structures reprise_tools_device_base
+target_link_libraries(reprise_tools_device_twins PUBLIC reprise_analyzer_code reprise_preload_images reprise_preload_structures reprise_tools_device_base
                       ${CMAKE_DL_LIBS})
 
 # Twins and the plain run they are compared with are the same machine code on the same machine: any processor will do.

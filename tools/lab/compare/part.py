@@ -95,7 +95,7 @@ def failed(row, short):
     form, which is there to be run through, they have to come to their end."""
     if short and (row.get("problem") or row.get("timed_out")):
         return True
-    ours = row["kind"] != "row" or row["way"] in ("strict", "audited", "trusted")
+    ours = row["kind"] != "row" or row["way"] in ("proven", "strict", "audited", "trusted")
     return ours and "skipped" not in row and not row.get("timed_out") and (
         row.get("exit_code") != 0 or row.get("bits", "equal") != "equal" or row.get("within") is False)
 

@@ -20,6 +20,7 @@ class Way:
 
 TRL, TORCHTUNE = "trl.models.activation_offloading", "torchtune.training"
 WAYS = (
+    Way("proven", "Reprise, default", safety="proven"),
     Way("strict", "Reprise, strict", safety="strict"),
     Way("audited", "Reprise, audited", safety="audited", prepare="audit"),
     Way("trusted", "Reprise, trusted, recompute", safety="trusted", prepare="examine"),

@@ -39,7 +39,7 @@ TEST(Iteration, PartsOfTensorsMayMove) {
   const auto iteration = good(find(program.trace()));
   EXPECT_EQ(iteration.call_count, 2u);
   EXPECT_TRUE(iteration.parts_move);
-  const TaskGraph graph = build_task_graph(stream, iteration, kChunk, {}, plan::Safety::trusted, nullptr).value();
+  const TaskGraph graph = build_task_graph(stream, iteration, kChunk, {}, plan::Safety::trusted).value();
   const plan::OpAccess& taken = graph.calls[0].call.accesses[0];
   EXPECT_TRUE(moves(taken));
   EXPECT_EQ(taken.offset, 0u);

@@ -100,12 +100,12 @@ TEST(Plan, SaysWhereTheBudgetIsLarger) {
 }
 
 TEST(Plan, SaysWhichSafetyItWasMadeFor) {
-  for (const Safety safety : {Safety::strict, Safety::audited, Safety::trusted}) {
+  for (const Safety safety : {Safety::strict, Safety::proven, Safety::audited, Safety::trusted}) {
     Plan plan = small_plan();
     plan.safety = safety;
     EXPECT_EQ(good(deserialize(serialize(plan))).safety, safety);
     EXPECT_TRUE(has(to_text(plan), std::string(" safety=") + name_of(safety) + " "));
-    for (const Safety run : {Safety::strict, Safety::audited, Safety::trusted}) {
+    for (const Safety run : {Safety::strict, Safety::proven, Safety::audited, Safety::trusted}) {
       const std::string other = made_for_another(plan, run);
       EXPECT_EQ(other.empty(), run == safety) << other;
       if (!other.empty()) {
@@ -114,7 +114,7 @@ TEST(Plan, SaysWhichSafetyItWasMadeFor) {
     }
   }
   Plan unknown = small_plan();
-  unknown.safety = static_cast<Safety>(3);
+  unknown.safety = static_cast<Safety>(4);
   EXPECT_TRUE(has(check_structure(unknown).message(), "no known safety"));
 }
 

@@ -48,7 +48,14 @@ class ApplyFacts : public testing::Test {
     for (int i = 0; i < 3; ++i) op.record.grid[i] = op.record.block[i] = 1;
     ops_.push_back(&op);
   }
-  void apply() { apply_facts(trace_, store_, ops_, graph_); }
+  void apply() {
+    KernelKnowledge knowledge(trace_, store_, true);
+    apply_facts(knowledge, ops_, false, graph_);
+  }
+  void mark(plan::Safety safety) {
+    KernelKnowledge knowledge(trace_, store_, true);
+    mark_complete(knowledge, ops_, safety, graph_);
+  }
   uint32_t mode(uint32_t call, uint32_t access) const { return graph_.calls[call].call.accesses[access].mode; }
 
   facts::Store store_{testing::TempDir() + "kernel_facts" + std::to_string(getpid())};
@@ -154,7 +161,7 @@ TEST_F(ApplyFacts, AuditedAreLaunchesOfAuditedShapes) {
   launch(1, 0, 1);
   launches_[7].record.grid[0] = 2;
   launch(1, 0, 1);
-  mark_audited(trace_, store_, ops_, graph_);
+  mark(plan::Safety::audited);
   for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
     EXPECT_EQ(graph_.calls[call].call.audited, call == 0 || call == 8 ? kKernel : 0) << call;
   }
@@ -162,8 +169,118 @@ TEST_F(ApplyFacts, AuditedAreLaunchesOfAuditedShapes) {
   audit.strayed = 1;
   ASSERT_TRUE(store_.add(audit).ok());
   graph_.calls[0].call.audited = 0;
-  mark_audited(trace_, store_, ops_, graph_);
+  mark(plan::Safety::audited);
   EXPECT_EQ(graph_.calls[0].call.audited, 0u) << "one launch of the kernel went astray";
+}
+
+// Function 2 gets code: it reads through the word at 0 and writes through that at 8.
+class ApplyProofs : public ApplyFacts {
+ protected:
+  ApplyProofs() { keep(code::Grade::closed); }
+
+  void keep(code::Grade grade) {
+    code::CodeFacts facts;
+    facts.kernel = "kernel";
+    facts.grade = grade;
+    add_site(facts, code::How::read, 0);
+    add_site(facts, code::How::write, 8);
+    ASSERT_TRUE(code::CodeStore(store_.folder()).keep(0x88, facts).ok());
+  }
+  static void add_site(code::CodeFacts& facts, code::How how, uint32_t word) {
+    code::Site site;
+    site.how = how;
+    site.choices = {{{code::BaseKind::parameter, word}}};
+    facts.sites.emplace(site, "");
+  }
+  // The words of its parameters: addresses of allocations that the recording has.
+  void launch_of_code(uint32_t in, uint32_t out, std::vector<uint64_t> words = {0x1000, 0x2000}) {
+    launch(2, in, out);
+    launches_.back().accesses = {{1, 0, 0, 0, kBoth}, {2, 0, 0, 8, kBoth}};
+    launches_.back().parameters.resize(words.size() * 8);
+    std::memcpy(launches_.back().parameters.data(), words.data(), words.size() * 8);
+  }
+  void apply(bool order_by_proof, bool use_code = true) {
+    KernelKnowledge knowledge(trace_, store_, use_code);
+    apply_facts(knowledge, ops_, order_by_proof, graph_);
+  }
+};
+
+TEST_F(ApplyProofs, WhatCodeReadsIsUnchangedOrReadAlone) {
+  launch_of_code(0, 1);
+  apply(false);
+  EXPECT_EQ(mode(0, 0), kUnchanged);
+  EXPECT_EQ(mode(0, 1), kWrite) << "first in its life";
+  EXPECT_TRUE(graph_.calls[0].call.pure);
+  graph_.calls[0].call.accesses = {{0, kBoth, 0, 0, 0}, {1, kBoth, 0, 0, 8}};
+  apply(true);
+  EXPECT_EQ(mode(0, 0), kRead);
+}
+
+TEST_F(ApplyProofs, MarksLaunchesThatReachNothingElse) {
+  launch_of_code(0, 1);
+  mark(plan::Safety::proven);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0x88U);
+  EXPECT_NE(graph_.calls[0].call.flags & plan::kCallProven, 0);
+}
+
+TEST_F(ApplyProofs, ProveNothingOfWhatIsNotClear) {
+  launch_of_code(0, 1);
+  launches_.back().record.header.flags = trace::kOpOpaque;
+  launch_of_code(0, 1);
+  launches_.back().accesses.back().parameter_offset = trace::kNoParameter;
+  launch_of_code(0, 1);
+  launches_.back().accesses.pop_back();  // an address that no access of the recording names
+  trace::Allocate allocate{};
+  allocate.record.address = 0x2000;
+  allocate.record.size = 16;
+  trace_.events.emplace_back(allocate);
+  mark(plan::Safety::proven);
+  for (uint32_t call = 0; call < 3; ++call) EXPECT_EQ(graph_.calls[call].call.audited, 0U) << call;
+}
+
+TEST_F(ApplyProofs, HiddenAndUnusedCodeProvesNothing) {
+  launch_of_code(0, 1);
+  apply(true, false);
+  EXPECT_EQ(mode(0, 0), kBoth) << "code is not to be used";
+  keep(code::Grade::hidden);
+  apply(true);
+  EXPECT_EQ(mode(0, 0), kBoth);
+  EXPECT_FALSE(graph_.calls[0].call.pure);
+}
+
+// Code says that the word at 0 is not written, and a launch was seen that wrote there.
+TEST_F(ApplyProofs, WhatLaunchesContradictIsNotProven) {
+  launch_of_code(0, 1);
+  facts::KernelFacts seen;
+  seen.kernel = 0x88;
+  seen.name = "kernel";
+  seen.device = "a device";
+  seen.first_day = seen.last_day = "2026-11-29";
+  seen.launches = 1;
+  seen.slots = {slot(0, 1, 0), slot(8, 1, 0)};
+  ASSERT_TRUE(store_.add(seen).ok());
+  mark(plan::Safety::proven);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0U);
+  seen.slots.clear();
+  seen.strayed = 1;
+  ASSERT_TRUE(store_.add(seen).ok());
+  mark(plan::Safety::audited);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0U);
+}
+
+// It looks pure, and made other bytes when it was launched again.
+TEST_F(ApplyProofs, WhatWasSeenUnequalIsNotPure) {
+  launch_of_code(0, 1);
+  facts::KernelFacts seen;
+  seen.kernel = 0x88;
+  seen.name = "kernel";
+  seen.device = "a device";
+  seen.first_day = seen.last_day = "2026-11-29";
+  seen.unequal = 1;
+  ASSERT_TRUE(store_.add(seen).ok());
+  apply(true);
+  EXPECT_EQ(mode(0, 0), kRead);
+  EXPECT_FALSE(graph_.calls[0].call.pure);
 }
 
 TEST_F(ApplyFacts, FactsOfAnotherDeviceSayNothing) {

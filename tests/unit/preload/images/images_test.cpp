@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <zstd.h>
 
+#include "preload/images/mapped_file.h"
 #include "preload/images/parsers.h"
 #include "tests/support/test.h"
 
@@ -487,6 +488,32 @@ TEST(Ptx, InitialValuesAndForeignVariables) {
   ASSERT_EQ(parsed.kernels.size(), 1u);
   EXPECT_EQ(layout(parsed.kernels[0]), (Layout{{0, 8}, {16, 32}}));
   EXPECT_EQ(parsed.kernels[0].max_threads, 32u);
+}
+
+TEST(BytesOf, AnImageAreThoseThatItsHeadersName) {
+  for (const char* name : {"sm_90.cubin", "zstd.fatbin", "plain.fatbin"}) {
+    std::vector<char> bytes = read_bytes(name);
+    const size_t whole = bytes.size();
+    bytes.resize(whole + 64, 'x');  // what stands behind it in memory is not its own
+    const std::string_view found = bytes_of(bytes.data());
+    EXPECT_EQ(found.data(), bytes.data()) << name;
+    EXPECT_LE(found.size(), whole) << name;
+    EXPECT_EQ(good(parse_image(std::string(found), kDevice)).content, good(parse_image(bytes.data(), kDevice)).content);
+  }
+  EXPECT_TRUE(bytes_of(read_bytes("text.ptx").data()).empty());
+  EXPECT_TRUE(bytes_of("a").empty());
+}
+
+TEST(FileOf, AnImageIsThatWhichItWasMappedFrom) {
+  static const char kInHere[] = "bytes of this program";
+  const MappedFile here = file_of(kInHere);
+  ASSERT_TRUE(here.found);
+  const std::vector<char> program = read_file(here.path);
+  ASSERT_LE(here.offset + sizeof kInHere, program.size());
+  EXPECT_STREQ(program.data() + here.offset, kInHere);
+  const std::string on_heap(1000, 'x');
+  EXPECT_FALSE(file_of(on_heap).found);
+  EXPECT_FALSE(file_of({}).found);
 }
 
 }  // namespace

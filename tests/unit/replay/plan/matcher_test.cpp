@@ -32,7 +32,9 @@ class Iteration {
   explicit Iteration(plan::Plan plan) {
     std::string why;
     for (size_t i = 0; i < plan.calls.size(); i += 2) {
-      if (plan.calls[i].kind == CallKind::op) plan.calls[i].audited = 0x1000 + i;
+      if (plan.calls[i].kind != CallKind::op) continue;
+      plan.calls[i].audited = 0x1000 + i;
+      if (i % 4 == 0) plan.calls[i].flags |= plan::kCallProven;
     }
     ok_ = make_plan_index(std::move(plan), kPlanZone, kChunk, &index_, &why);
     for (uint32_t t = 0; t < index_.persistent_count; ++t) persistent_.push_back(kManaged.base + (8 * t + 1) * kChunk);
@@ -54,7 +56,8 @@ class Iteration {
       made.command.op = call.op;
       made.command.flags = call.flags;
       made.command.signature = call.signature;
-      made.command.kernel = call.audited;
+      const bool proven = (call.flags & plan::kCallProven) != 0;
+      (proven ? made.command.code : made.command.kernel) = call.audited;
       for (const plan::OpAccess& access : call.accesses) {
         Access pointer{};
         pointer.address = address(access.tensor) + access.offset;
@@ -130,6 +133,13 @@ std::vector<Mutation> mutations() {
          const bool audited = op(call) && call->command.kernel != 0;
          call->command.kernel = 0;
          return audited;
+       }},
+      {"another kernel than the proven one",
+       [=](Live* call) { return op(call) && call->command.code != 0 && ++call->command.code; }},
+      {"another word of a known kernel",
+       [=](Live* call) {
+         const bool known = op(call) && (call->command.kernel != 0 || call->command.code != 0);
+         return known && pointer(call, [](Access* a) { a->parameter_offset += 8; });
        }},
       {"another kind of op",
        [=](Live* call) {

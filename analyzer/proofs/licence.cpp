@@ -1,4 +1,4 @@
-#include "analyzer/code/licence.h"
+#include "analyzer/proofs/licence.h"
 
 #include <algorithm>
 #include <iterator>

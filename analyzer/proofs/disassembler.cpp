@@ -1,4 +1,4 @@
-#include "analyzer/code/disassembler.h"
+#include "analyzer/proofs/disassembler.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 extern char** environ;
 
@@ -95,6 +96,16 @@ class TemporaryFile {
   bool whole_ = false;
 };
 
+// Nothing is preloaded into it.
+std::vector<char*> environment_of_child() {
+  std::vector<char*> all;
+  for (char** one = environ; *one != nullptr; ++one) {
+    if (!std::string_view(*one).starts_with("LD_PRELOAD=")) all.push_back(*one);
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
 // Its output and errors are one text, so that a failure says why.
 pid_t start(std::vector<std::string>& words, int output) {
   std::vector<char*> pointers;
@@ -107,7 +118,8 @@ pid_t start(std::vector<std::string>& words, int output) {
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   pid_t child = 0;
-  const int error = posix_spawn(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
+  std::vector<char*> environment = environment_of_child();
+  const int error = posix_spawn(&child, pointers[0], &actions, nullptr, pointers.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   errno = error;
   return error == 0 ? child : -1;
@@ -154,7 +166,8 @@ Result<std::string> run(std::vector<std::string> words) {
 
 }  // namespace
 
-Result<std::string> find_disassembler(const std::string& named) {
+Result<std::string> find_disassembler(const std::string& named, const std::string& near) {
+  if (named == "none") return Status(StatusCode::not_found, "REPRISE_NVDISASM=none: no kernel's code is read");
   if (!named.empty()) {
     if (is_program(named)) return named;
     return Status(StatusCode::invalid_argument, fmt::format("REPRISE_NVDISASM={}: {}", named, std::strerror(errno)));
@@ -173,12 +186,15 @@ Result<std::string> find_disassembler(const std::string& named) {
   if (const char* home = std::getenv("HOME"); home != nullptr) roots.push_back(std::string(home) + "/.local");
   roots.emplace_back("/usr/local");
   roots.emplace_back("/usr");
-  for (const std::string& root : roots) {
-    for (const char* package : {"site-packages", "dist-packages"}) {
-      const std::string folder = root + "/lib/python3*/" + package;
-      patterns.push_back(folder + "/triton/backends/nvidia/bin/nvdisasm");
-      patterns.push_back(folder + "/nvidia/*/bin/nvdisasm");
-    }
+  std::vector<std::string> folders;
+  for (const char* package : {"/site-packages", "/dist-packages"}) {
+    if (const size_t at = near.find(std::string(package) + "/"); at != std::string::npos)
+      folders.push_back(near.substr(0, at) + package);
+    for (const std::string& root : roots) folders.push_back(root + "/lib/python3*" + package);
+  }
+  for (const std::string& folder : folders) {
+    patterns.push_back(folder + "/triton/backends/nvidia/bin/nvdisasm");
+    patterns.push_back(folder + "/nvidia/*/bin/nvdisasm");
   }
   for (const std::string& pattern : patterns) {
     if (std::string path = first_match(pattern); !path.empty()) return path;

@@ -8,8 +8,10 @@
 
 namespace reprise::code {
 
-// The program: `named` where it is not empty, else where Python packages, toolkits and PATH have it.
-Result<std::string> find_disassembler(const std::string& named);
+// The program: `named` where it is not empty, none where that is "none", else where Python packages, toolkits and PATH
+// have it.
+// `near`: a file of a Python package beside which it may be installed, as PyTorch's libraries are; or empty.
+Result<std::string> find_disassembler(const std::string& named, const std::string& near = "");
 
 // The text of the functions with these symbols. The cubin goes through a temporary file in `folder`.
 Result<std::string> disassemble(const std::string& program, const std::string& cubin,
