@@ -29,7 +29,8 @@ class Drawer {
     Dimensions d;
     d.grid[0] = std::max(1U, below(4));
     if (below(4) == 0) d.grid[1] = 1 + below(2);
-    d.block[0] = std::min(one(kThreads), most_threads);
+    // What is compiled for few threads mostly needs exactly as many.
+    d.block[0] = most_threads <= 512 && below(4) != 0 ? most_threads : std::min(one(kThreads), most_threads);
     if (below(4) == 0 && d.block[0] >= 64) d.block[0] /= 4, d.block[1] = 2 + below(3);
     return d;
   }

@@ -82,6 +82,7 @@ struct Sums {
     counts["launches that follow pointers"] += v.followed;
     counts["launches repeated"] += v.repeated;
     counts["launches raced"] += v.raced;
+    counts["launches that show unset registers"] += v.unset;
     counts["launches strayed"] += v.strayed;
     counts["launches outside"] += v.outside;
     counts["launches cut"] += v.cut;

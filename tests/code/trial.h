@@ -32,6 +32,7 @@ struct Verdict {
   uint32_t followed = 0;                   // ... that touched objects which no parameter leads to
   uint32_t repeated = 0;                   // ... that were interpreted again, because it is claimed to repeat
   uint32_t raced = 0;                      // ... whose threads wrote to one place, and not the same
+  uint32_t unset = 0;                      // ... that show what was in registers before
   uint32_t strayed = 0;                    // that went from one object into another: not at other addresses
   uint32_t outside = 0;                    // that touched what is no object, or no memory of the block
   uint32_t cut = 0;                        // that took too long, trapped, or waited for ever

@@ -306,9 +306,9 @@ std::unique_ptr<Warp> make_warp(Machine& machine, uint32_t number) {
   warp->live = threads == kLanes ? kAll : (1U << threads) - 1;
   // What nothing has set may be anything.
   for (auto& lanes : warp->r) {
-    for (uint32_t& value : lanes) value = static_cast<uint32_t>(machine.order());
+    for (uint32_t& value : lanes) value = machine.clean ? 0 : static_cast<uint32_t>(machine.order());
   }
-  for (uint32_t& value : warp->p) value = static_cast<uint32_t>(machine.order());
+  for (uint32_t& value : warp->p) value = machine.clean ? 0 : static_cast<uint32_t>(machine.order());
   warp->p[kTruth] = kAll;
   std::fill(std::begin(warp->pc), std::end(warp->pc), machine.program.entry);
   warp->current = machine.program.entry;

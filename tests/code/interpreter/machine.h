@@ -80,6 +80,7 @@ struct Machine {
   uint64_t clock = 0;
   Stop stopped = Stop::none;
   std::string why;
+  bool clean = false;  // registers are 0 before they are set, else anything
 
   void stop(Stop what, std::string text) {
     if (stopped != Stop::none) return;
