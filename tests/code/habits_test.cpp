@@ -1,24 +1,11 @@
 // What the code of habits.cu says, held against the truth in it: for builds that are kept, so that neither nvcc nor
 // nvdisasm is needed. `check --keep` makes them anew.
-#include <zstd.h>
-
 #include "analyzer/code/listing/listing.h"
+#include "tests/code/kept.h"
 #include "tests/code/truth.h"
-#include "tests/support/test.h"
 
 namespace reprise::code {
 namespace {
-
-std::string data(const std::string& name) { return std::string(REPRISE_CODE_TESTS) + "/data/" + name; }
-
-std::string unpacked(const std::string& path) {
-  const std::string packed = read_file(path);
-  std::string content(ZSTD_getFrameContentSize(packed.data(), packed.size()), '\0');
-  const size_t got = ZSTD_decompress(content.data(), content.size(), packed.data(), packed.size());
-  EXPECT_EQ(ZSTD_isError(got), 0U) << path;
-  EXPECT_EQ(got, content.size()) << path;
-  return content;
-}
 
 struct Build {
   const char* name;
@@ -32,8 +19,8 @@ TEST_P(Habits, NoClaimIsWrongAndMostAreExact) {
   const Build& build = GetParam();
   const auto truths = read_truth(read_file(std::string(REPRISE_CODE_TESTS) + "/habits.cu"));
   ASSERT_EQ(truths.size(), 84U);
-  const std::string stem = data(build.name);
-  const Score score = check(truths, unpacked(stem + ".cubin.zst"), unpacked(stem + ".text.zst"));
+  const std::string stem = build.name;
+  const Score score = check(truths, kept(stem + ".cubin"), kept(stem + ".text"));
   for (const std::string& wrong : score.wrong) ADD_FAILURE() << wrong;
   EXPECT_EQ(score.kernels, 84);
   EXPECT_GE(score.exact, build.exact) << score.text();
@@ -48,9 +35,9 @@ INSTANTIATE_TEST_SUITE_P(Builds, Habits,
 
 // Text that was damaged: an error, or kernels of which less is known, never a fall.
 TEST(DamagedText, IsReadWithoutHarm) {
-  const std::string stem = data("sm_90-O3");
-  const std::string text = unpacked(stem + ".text.zst");
-  const auto image = good(images::parse_code(unpacked(stem + ".cubin.zst")));
+  const std::string stem = "sm_90-O3";
+  const std::string text = kept(stem + ".text");
+  const auto image = good(images::parse_code(kept(stem + ".cubin")));
   std::mt19937 random(1);
   int analysed = 0;
   for (int round = 0; round < 60; ++round) {
