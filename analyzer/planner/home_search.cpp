@@ -11,9 +11,9 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr uint32_t kMostOthers = 8;    // tensors without a part in the wait that are placed anew, too
-constexpr uint32_t kTriesPerPlay = 6;  // layouts that are looked for, for each that is simulated
-constexpr double kSlower = 0.003;      // so much slower than the one before a layout may be at first
+constexpr uint32_t kMostOthers = 8;       // tensors without a part in the wait that are placed anew, too
+constexpr uint32_t kTriesPerPlay = 6;     // layouts that are looked for, for each that is simulated
+constexpr double kSlowerAtFirst = 0.003;  // so much slower than the one before a layout may be at first
 
 class HomeSearch {
  public:
@@ -50,7 +50,7 @@ class HomeSearch {
         random_ = attempt.random;
         if (!attempt.next) continue;
         const double left = 1.0 - static_cast<double>(played++) / tries;
-        const auto allowed = static_cast<double>(now_.prediction.iteration_ns) * (1 + kSlower * left);
+        const auto allowed = static_cast<double>(now_.prediction.iteration_ns) * (1 + kSlowerAtFirst * left);
         const bool kept = static_cast<double>(attempt.next->prediction.iteration_ns) <= allowed;
         if (kept) ++kept_count;
         if (kept) keep(std::move(*attempt.next));

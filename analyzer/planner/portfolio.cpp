@@ -15,7 +15,7 @@ constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 
 constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
 constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
 // Effort: ops that are simulated in all candidates together. The larger a graph is, the fewer candidates it gets.
-constexpr uint64_t kMostOps = 200'000;
+constexpr uint64_t kMostOpsTried = 200'000;
 constexpr size_t kMostPolicies = 5;  // that are tried with homes, the most promising ones
 // A graph with more ops is planned in haste, by policies whose time grows like n log n.
 constexpr uint32_t kLargeGraph = 20'000;
@@ -28,7 +28,7 @@ constexpr uint64_t kHomeOps = 200'000;  // for homes by trial, and how many tria
 constexpr uint64_t kMostHomes = 400;
 constexpr uint32_t kPlacements = 4;  // of the best schedule, each by the times of the one before
 // Schedules that are slower by this part when they are played are not placed: to play is not quite to simulate.
-constexpr uint64_t kSlower = 8;
+constexpr uint64_t kRivalPart = 8;
 
 std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies) {
   std::vector<const Policy*> quick;
@@ -65,7 +65,7 @@ uint64_t most_ns(PlacementMode mode, const std::optional<PlanCandidate>& best,
                  const std::optional<PlanCandidate>& homes) {
   const auto& rival = mode == PlacementMode::homes && !has_homes(best) ? homes : best;
   if (!rival) return kHoweverLong;
-  return rival->prediction.iteration_ns + rival->prediction.iteration_ns / kSlower;
+  return rival->prediction.iteration_ns + rival->prediction.iteration_ns / kRivalPart;
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
     run_in_haste(quick_ones(policies));
     return;
   }
-  most_ = static_cast<uint32_t>(std::clamp<uint64_t>(kMostOps / std::max(workload_.graph.op_count, 1u), 1, 10'000));
+  most_ =
+      static_cast<uint32_t>(std::clamp<uint64_t>(kMostOpsTried / std::max(workload_.graph.op_count, 1u), 1, 10'000));
   const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
   for (const Policy* policy : free_remaps ? policies : by_promise(policies)) {
     add(*policy);

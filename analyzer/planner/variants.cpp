@@ -14,9 +14,9 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr uint64_t kPartsOfCapacity = 32;  // tensors with more than this share of it are split (0014)
-constexpr uint32_t kMostOps = 20'000;      // of graphs that are worth the time
-constexpr uint64_t kSmall = 4096;          // accesses that splitting may add to any graph; to large ones half of theirs
+constexpr uint64_t kPartsOfCapacity = 32;       // tensors with more than this share of it are split (0014)
+constexpr uint32_t kMostOpsOfVariant = 20'000;  // of graphs that are worth the time
+constexpr uint64_t kSmall = 4096;  // accesses that splitting may add to any graph; to large ones half of theirs
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Variants::add(TaskGraph graph) {
 }
 
 std::optional<Workload> Variants::split(const Workload& variant) const {
-  if (!tried_ || !options_.split_tensors || variant.graph.op_count > kMostOps) return std::nullopt;
+  if (!tried_ || !options_.split_tensors || variant.graph.op_count > kMostOpsOfVariant) return std::nullopt;
   uint64_t accesses = 0;
   for (const GraphCall& entry : variant.graph.calls) accesses += entry.operands.size();
   const uint64_t most_chunks = chunks_that_fit(variant, budget_) / kPartsOfCapacity;

@@ -10,7 +10,7 @@ namespace {
 
 // A batch of faults: handling takes 45 us (G10's Table 2). With 512 KiB in a batch, 6.7 GB/s come over a link of 15.75:
 // kernels with faulting inputs in the traces of G10's artifact, on an A100, see 4.8 to 7.3.
-constexpr uint64_t kFaultNs = 45'000;
+constexpr uint64_t kFaultBatchNs = 45'000;
 constexpr uint64_t kFaultBytes = uint64_t{512} << 10;
 
 class Uvm : public Policy {
@@ -23,7 +23,7 @@ class Uvm : public Policy {
     Schedule schedule = walk(input.graph, options, chooser);
     for (Stay& stay : schedule.stays) {
       const uint64_t bytes = input.graph.tensors[stay.tensor].size;
-      if (stay.arrival == Arrival::reload) stay.fault_ns = (bytes + kFaultBytes - 1) / kFaultBytes * kFaultNs;
+      if (stay.arrival == Arrival::reload) stay.fault_ns = (bytes + kFaultBytes - 1) / kFaultBytes * kFaultBatchNs;
     }
     return schedule;
   }

@@ -17,7 +17,7 @@ constexpr uint32_t kVictims = 4;  // of the best tensors to leave for another on
 constexpr uint32_t kMostVictims = 12;
 constexpr uint32_t kTriesPerPlay = 4;
 constexpr uint32_t kPatience = 60;  // plays without any gain
-constexpr uint64_t kNever = ~uint64_t{0};
+constexpr uint64_t kNotPlayed = ~uint64_t{0};
 
 class Search {
  public:
@@ -166,7 +166,7 @@ class Search {
   std::mt19937_64 random_{1};
   GapChoices now_;
   std::vector<std::pair<uint32_t, bool>> changed_;  // gaps, since the best one
-  RetimedSchedule best_{{}, kNever, {}};
+  RetimedSchedule best_{{}, kNotPlayed, {}};
   uint32_t in_vain_ = 0;  // plays since the last one that was faster
 };
 
@@ -177,7 +177,7 @@ std::optional<RetimedSchedule> search_stalls(const TaskGraph& graph, const Machi
   std::vector<std::unique_ptr<Search>> searches(starts.size());
   in_parallel(starts.size(),
               [&](size_t i) { searches[i] = std::make_unique<Search>(graph, machine, starts[i], capacity); });
-  std::erase_if(searches, [](const auto& search) { return search->time() == kNever; });
+  std::erase_if(searches, [](const auto& search) { return search->time() == kNotPlayed; });
   if (searches.empty()) return std::nullopt;
   const auto rounds = static_cast<uint32_t>(std::bit_width(searches.size()));
   while (true) {

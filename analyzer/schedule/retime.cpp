@@ -13,8 +13,10 @@ namespace {
 constexpr uint64_t kForever = ~uint64_t{0};
 constexpr size_t kLook = 8;  // reloads that are tried when the first one cannot start
 
+}  // namespace
+
 // The least first.
-class Queue {
+class InstanceQueue {
  public:
   using Entry = std::pair<uint64_t, uint32_t>;  // (rank, instance)
   bool empty() const { return heap_.empty(); }
@@ -34,8 +36,6 @@ class Queue {
  private:
   std::vector<Entry> heap_;
 };
-
-}  // namespace
 
 class Retimer {
  public:
@@ -74,9 +74,9 @@ class Retimer {
   };
 
   struct LinkTransfers {
-    LinkCopy out[2], in[2];  // by tier
-    Queue out_queue[2];      // by last use
-    Queue hashes;            // clean offloads that run, by their end
+    LinkCopy out[2], in[2];      // by tier
+    InstanceQueue out_queue[2];  // by last use
+    InstanceQueue hashes;        // clean offloads that run, by their end
 
     uint64_t next_end() const {
       const uint64_t hashed = hashes.empty() ? kForever : hashes.front().first;
@@ -106,7 +106,7 @@ class Retimer {
       line.next = 0;
       line.begun = 0;
     }
-    for (Queue& queue : transfers_.out_queue) queue.clear();
+    for (InstanceQueue& queue : transfers_.out_queue) queue.clear();
     transfers_.hashes.clear();
     round_start_.clear();
     waits_.clear();
@@ -243,7 +243,7 @@ class Retimer {
 
   bool start_out(Tier tier) {
     LinkCopy& link = transfers_.out[static_cast<size_t>(tier)];
-    Queue& queue = transfers_.out_queue[static_cast<size_t>(tier)];
+    InstanceQueue& queue = transfers_.out_queue[static_cast<size_t>(tier)];
     if (link.end != kForever || queue.empty()) return false;
     link.instance = queue.pop();
     link.end = now_ + copy_ns(stays_[link.instance], tier, true);

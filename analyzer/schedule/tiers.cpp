@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kLeastPatience = 1024;  // part of the iteration
 constexpr int kBisections = 4;
-constexpr int64_t kForever = INT64_MAX;
+constexpr int64_t kUnlimitedPatience = INT64_MAX;
 constexpr int64_t kReadPatience = 2;  // a read may be so many times as early as a write may be late
 
 // The copy that one offload makes, or the one that was there before the program (no offload).
@@ -156,7 +156,7 @@ class Assignment {
     Room room = host_room();
     Bookings ssd;
     for (const Copy& copy : copies_) {
-      if (copy.tier == Tier::ssd) book(copy, kForever, ssd);
+      if (copy.tier == Tier::ssd) book(copy, kUnlimitedPatience, ssd);
     }
     for (Copy* copy : order) {
       if (least(room, *copy) >= 0 || !book(*copy, patience, ssd)) continue;
@@ -206,7 +206,7 @@ class Assignment {
       reads.push_back(ssd.reads.fit_before(needed, in));
       const int64_t lead = needed - in - reads.back();
       const int64_t away = needed - start + (needed <= start ? round : 0);
-      if (patience == kForever) continue;
+      if (patience == kUnlimitedPatience) continue;
       const auto overlaps = [&](int64_t read) { return std::abs(read - reads.back()) < in; };
       if (std::any_of(reads.begin(), reads.end() - 1, overlaps)) return false;
       if (lead / kReadPatience > patience || begin - start + out + lead + in > away) return false;

@@ -15,8 +15,6 @@ namespace {
 
 using plan::kNone;
 
-Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
-
 // When an aliased tensor may have left its chunks, and when it is back: per call of the program, what changes behind it
 // and before it.
 class Absences {
@@ -94,7 +92,7 @@ class Absences {
   Status found(uint32_t call) const {
     uint32_t tensor = 0;
     while (away_[tensor] == 0) ++tensor;
-    return wrong(
+    return refusal(
         fmt::format("call {} ({}) may touch memory unseen, and tensor {} may be away then, though its addresses "
                     "lead to what others have in its chunks",
                     call, trace::shown_name(plan_.calls[call].name), tensor));
@@ -117,7 +115,7 @@ Status check_aliases(const plan::Plan& plan) {
     for (const plan::Acquire& acquire : vertex.acquires) {
       const plan::Tensor& tensor = plan.tensors[acquire.tensor];
       if (!tensor.aliased || acquire.placement == tensor.home) continue;
-      return wrong(fmt::format("tensor {} stays mapped to its home and comes elsewhere", acquire.tensor));
+      return refusal(fmt::format("tensor {} stays mapped to its home and comes elsewhere", acquire.tensor));
     }
   }
   return Absences(plan).run();

@@ -7,7 +7,7 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr uint32_t kNone = plan::kNone;
+using plan::kNone;
 constexpr size_t kVisits = 48;  // of a search that must be short
 // Sources that are followed at once, a bit each for every node that they may reach: many, unless the bits of a large
 // graph would be more than the graph.

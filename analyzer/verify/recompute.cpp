@@ -57,8 +57,6 @@ class Values {
   }
 
  private:
-  static Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
-
   uint32_t root(uint32_t tensor) const { return plan::root_of(plan_.tensors, tensor); }
 
   void memory_call(const plan::Call& call) {
@@ -111,10 +109,10 @@ class Values {
       if (is_there(first, wanted_[first])) continue;
       const uint32_t missing = missing_for(first, wanted_[first], call, first);
       if (missing == kNone) continue;
-      return wrong(fmt::format("tensor {} is dropped and cannot be made again before call {} ({}): {}", first, call,
-                               trace::shown_name(plan_.calls[call].name),
-                               missing == first ? std::string("nothing recomputes it")
-                                                : fmt::format("tensor {} does not hold what that takes", missing)));
+      return refusal(fmt::format("tensor {} is dropped and cannot be made again before call {} ({}): {}", first, call,
+                                 trace::shown_name(plan_.calls[call].name),
+                                 missing == first ? std::string("nothing recomputes it")
+                                                  : fmt::format("tensor {} does not hold what that takes", missing)));
     }
     return {};
   }
@@ -140,8 +138,8 @@ class Values {
     for (const plan::OpAccess& access : plan_.calls[call].accesses) {
       seen_[call].push_back(content_[access.tensor]);
       if (!reads(access) || content_[access.tensor] == wanted_[root(access.tensor)]) continue;
-      return wrong(fmt::format("call {} ({}) reads tensor {}, which does not hold what the program left there", call,
-                               trace::shown_name(plan_.calls[call].name), access.tensor));
+      return refusal(fmt::format("call {} ({}) reads tensor {}, which does not hold what the program left there", call,
+                                 trace::shown_name(plan_.calls[call].name), access.tensor));
     }
     const uint64_t before = last_;
     for (const plan::OpAccess& access : plan_.calls[call].accesses) {
@@ -169,21 +167,21 @@ class Values {
     const std::string what = fmt::format("call {} ({}), which recomputes call {},", call,
                                          trace::shown_name(repeat.name), repeat.recompute_of);
     if (!first.pure || first.recompute_of != kNone || first.kind != plan::CallKind::op) {
-      return wrong(what + " may not: that one is not known to depend on its inputs alone");
+      return refusal(what + " may not: that one is not known to depend on its inputs alone");
     }
     if (repeat.recompute_of >= call || repeat.signature != first.signature || repeat.op != first.op ||
         repeat.flags != first.flags || repeat.accesses.size() != first.accesses.size()) {
-      return wrong(what + " is not the same call");
+      return refusal(what + " is not the same call");
     }
     for (size_t i = 0; i < repeat.accesses.size(); ++i) {
       const plan::OpAccess& now = repeat.accesses[i];
       const plan::OpAccess& then = first.accesses[i];
       if (root(now.tensor) != root(then.tensor) || now.mode != then.mode || now.offset != then.offset ||
           now.parameter_offset != then.parameter_offset || now.size != then.size || (reads(now) && changes(now))) {
-        return wrong(fmt::format("{} works on other memory (tensor {})", what, now.tensor));
+        return refusal(fmt::format("{} works on other memory (tensor {})", what, now.tensor));
       }
       if (reads(now) && content_[now.tensor] != seen_[repeat.recompute_of][i]) {
-        return wrong(fmt::format("{} finds other bytes in tensor {}", what, now.tensor));
+        return refusal(fmt::format("{} finds other bytes in tensor {}", what, now.tensor));
       }
     }
     for (size_t i = 0; i < repeat.accesses.size(); ++i) {
@@ -201,7 +199,7 @@ class Values {
     const uint64_t held = content_[now.tensor];
     const bool fresh = (held == 0 || held == wanted) && seen_[repeat.recompute_of][i] == 0;
     const bool same = made_by(repeat.recompute_of, wanted);
-    if (!fresh || !same) return wrong(fmt::format("{} overwrites tensor {}", what, now.tensor));
+    if (!fresh || !same) return refusal(fmt::format("{} overwrites tensor {}", what, now.tensor));
     content_[now.tensor] = wanted;
     return {};
   }

@@ -14,8 +14,6 @@ namespace {
 
 using plan::kNone;
 
-Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
-
 class SplitTensorCheck {
  public:
   explicit SplitTensorCheck(const plan::Plan& plan)
@@ -33,8 +31,8 @@ class SplitTensorCheck {
   Status run() const {
     for (uint32_t tensor = 0; tensor < plan_.tensors.size(); ++tensor) {
       if (!lives_with_first(tensor)) {
-        return wrong(fmt::format("an op runs while tensor {} is alive and tensor {}, another part of it, is not",
-                                 tensor, plan_.tensors[tensor].part_of));
+        return refusal(fmt::format("an op runs while tensor {} is alive and tensor {}, another part of it, is not",
+                                   tensor, plan_.tensors[tensor].part_of));
       }
       if (Status status = check_recomputed(tensor); !status.ok()) return status;
     }
@@ -63,7 +61,7 @@ class SplitTensorCheck {
                       (tensor.part_of == kNone || (plan_.tensors[tensor.part_of].recompute_of == before.part_of &&
                                                    count_[tensor.part_of] == count_[before.part_of]));
     if (same) return {};
-    return wrong(
+    return refusal(
         fmt::format("tensor {} is another part than tensor {}, which it recomputes", index, tensor.recompute_of));
   }
 
@@ -84,9 +82,9 @@ class SplitTensorCheck {
       std::sort(reached.begin(), reached.end());
       reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
       if (reached.size() == count_[tensor.part_of]) continue;
-      return wrong(fmt::format("call {} ({}) may go anywhere behind a pointer, but has {} of the {} parts of tensor {}",
-                               call, trace::shown_name(plan_.calls[call].name), reached.size(), count_[tensor.part_of],
-                               tensor.part_of));
+      return refusal(fmt::format(
+          "call {} ({}) may go anywhere behind a pointer, but has {} of the {} parts of tensor {}", call,
+          trace::shown_name(plan_.calls[call].name), reached.size(), count_[tensor.part_of], tensor.part_of));
     }
     return {};
   }

@@ -149,13 +149,13 @@ bool defragments(const Config& config) { return config.defragment; }
 bool records(const Config& config) { return config.trace != nullptr || plans(config); }
 bool times(const Config& config) { return config.trace != nullptr || manages(config); }
 
-constexpr const char* kManaging = phrase<Cause::unless_managing>();
+constexpr const char* kUnlessManaging = phrase<Cause::unless_managing>();
 constexpr const char* kPlanning = phrase<Cause::unless_planning>();
 constexpr Dependent kDependents[] = {
-    {"REPRISE_RUN_LOG", [](const Config& config) { return manages(config) || defragments(config); }, kManaging},
-    {"REPRISE_SAFETY", manages, kManaging},
-    {"REPRISE_HOST_MEMORY", manages, kManaging},
-    {"REPRISE_EXAMINE", manages, kManaging},
+    {"REPRISE_RUN_LOG", [](const Config& config) { return manages(config) || defragments(config); }, kUnlessManaging},
+    {"REPRISE_SAFETY", manages, kUnlessManaging},
+    {"REPRISE_HOST_MEMORY", manages, kUnlessManaging},
+    {"REPRISE_EXAMINE", manages, kUnlessManaging},
     {"REPRISE_EXAMINE_MEMORY", examines, phrase<Cause::unless_examining>()},
     {"REPRISE_AUDIT", has_budget, phrase<Cause::unless_budget>()},
     {"REPRISE_AUDIT_ITERATIONS", audits, phrase<Cause::unless_audit>()},
@@ -164,7 +164,7 @@ constexpr Dependent kDependents[] = {
     {"REPRISE_WAIT_FOR_PLAN", plans, kPlanning},
     {"REPRISE_KEEP", plans, kPlanning},
     {"REPRISE_KEEP_PLANS", plans, kPlanning},
-    {"REPRISE_FACTS", manages, kManaging},
+    {"REPRISE_FACTS", manages, kUnlessManaging},
     {"REPRISE_ACTIVITY", times, phrase<Cause::unless_timed>()},
     {"REPRISE_CALL_SITES", records, phrase<Cause::unless_recording>(), "1"},
     {"REPRISE_FRAGMENTATION_LIMIT", defragments, phrase<Cause::unless_defragmenting>()},

@@ -9,7 +9,6 @@ constexpr Row kRows[] = {
 #include "preload/exports/hooks.def"
 #undef REPRISE_ROW
 };
-constexpr size_t kRowCount = sizeof kRows / sizeof kRows[0];
 
 // An opaque call may touch anything, so it must find all memory where the program left it; a hook knows its operands.
 constexpr bool touches_fits_class(const Row& row) {

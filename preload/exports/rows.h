@@ -32,6 +32,11 @@ enum class RowId : uint16_t {
 #include "preload/exports/hooks.def"
 #undef REPRISE_ROW
 };
+inline constexpr size_t kRowCount = 0
+#define REPRISE_ROW(...) +1
+#include "preload/exports/hooks.def"
+#undef REPRISE_ROW
+    ;
 
 // The CUDA version whose driver the rows describe. What drivers have gained since is in no row.
 inline constexpr int kNewestVersion = std::max({

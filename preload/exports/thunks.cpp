@@ -20,12 +20,6 @@ CUresult reprise_refuse_row(uint32_t row) noexcept;
 namespace reprise {
 namespace {
 
-constexpr size_t kRowCount = 0
-#define REPRISE_ROW(...) +1
-#include "preload/exports/hooks.def"
-#undef REPRISE_ROW
-    ;
-
 // Where the thunk left the call's arguments (keep_arguments_and_call in thunks.S): six registers, and further on,
 // behind what else is saved, the rest on the caller's stack.
 constexpr size_t kRegisters = 6;

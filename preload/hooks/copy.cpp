@@ -10,10 +10,10 @@
 namespace reprise {
 namespace {
 
-enum class Form : uint32_t { any, host_to_device, device_to_host, device_to_device, peer };
+enum class LinearForm : uint32_t { any, host_to_device, device_to_host, device_to_device, peer };
 
 struct LinearCopy {
-  Form form;
+  LinearForm form;
   bool async;
   CUdeviceptr to;
   CUdeviceptr from;
@@ -31,7 +31,7 @@ struct LinearCopy {
   void describe(CommandBuilder& builder) const noexcept {
     builder.command.size = bytes;
     classify(builder, from_place, to_place);
-    if (form == Form::peer) builder.command.op = trace::OpKind::copy_peer;
+    if (form == LinearForm::peer) builder.command.op = trace::OpKind::copy_peer;
     touch_source(builder, from, bytes, from_place);
     touch_target(builder, to, bytes, to_place, true);
     // A synchronous copy within the device does not wait (CUDA's API synchronisation rules).
@@ -46,15 +46,15 @@ struct LinearCopy {
   CUresult issue_now(bool per_thread) const noexcept {
     const auto& call = driver();
     switch (form) {
-      case Form::host_to_device:
+      case LinearForm::host_to_device:
         return (per_thread ? call.cuMemcpyHtoD_v2_ptds : call.cuMemcpyHtoD_v2)(to, host_from(), bytes);
-      case Form::device_to_host:
+      case LinearForm::device_to_host:
         return (per_thread ? call.cuMemcpyDtoH_v2_ptds : call.cuMemcpyDtoH_v2)(host_to(), from, bytes);
-      case Form::device_to_device:
+      case LinearForm::device_to_device:
         return (per_thread ? call.cuMemcpyDtoD_v2_ptds : call.cuMemcpyDtoD_v2)(to, from, bytes);
-      case Form::peer:
+      case LinearForm::peer:
         return (per_thread ? call.cuMemcpyPeer_ptds : call.cuMemcpyPeer)(to, to_context, from, from_context, bytes);
-      case Form::any:
+      case LinearForm::any:
         break;
     }
     return (per_thread ? call.cuMemcpy_ptds : call.cuMemcpy)(to, from, bytes);
@@ -63,32 +63,32 @@ struct LinearCopy {
   CUresult issue_async(CUstream stream) const noexcept {
     const auto& call = driver();
     switch (form) {
-      case Form::host_to_device:
+      case LinearForm::host_to_device:
         return call.cuMemcpyHtoDAsync(to, host_from(), bytes, stream);
-      case Form::device_to_host:
+      case LinearForm::device_to_host:
         return call.cuMemcpyDtoHAsync(host_to(), from, bytes, stream);
-      case Form::device_to_device:
+      case LinearForm::device_to_device:
         return call.cuMemcpyDtoDAsync(to, from, bytes, stream);
-      case Form::peer:
+      case LinearForm::peer:
         return call.cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, stream);
-      case Form::any:
+      case LinearForm::any:
         break;
     }
     return call.cuMemcpyAsync(to, from, bytes, stream);
   }
 };
 
-const char* name_of(Form form) {
+const char* name_of(LinearForm form) {
   switch (form) {
-    case Form::host_to_device:
+    case LinearForm::host_to_device:
       return "memcpy H2D";
-    case Form::device_to_host:
+    case LinearForm::device_to_host:
       return "memcpy D2H";
-    case Form::device_to_device:
+    case LinearForm::device_to_device:
       return "memcpy D2D";
-    case Form::peer:
+    case LinearForm::peer:
       return "memcpy peer";
-    case Form::any:
+    case LinearForm::any:
       break;
   }
   return "memcpy";
@@ -102,8 +102,8 @@ CUresult run(LinearCopy copy, CUstream stream) {
     return with_operands(name_of(copy.form), {copy.to, copy.from},
                          [&copy, stream] { return LinearCopy::issue(&copy, stream); });
   }
-  const bool from_device = copy.form == Form::device_to_host || copy.form == Form::device_to_device;
-  const bool to_device = copy.form == Form::host_to_device || copy.form == Form::device_to_device;
+  const bool from_device = copy.form == LinearForm::device_to_host || copy.form == LinearForm::device_to_device;
+  const bool to_device = copy.form == LinearForm::host_to_device || copy.form == LinearForm::device_to_device;
   copy.from_place = from_device ? Place::device : place_of(copy.from);
   copy.to_place = to_device ? Place::device : place_of(copy.to);
   Access room[2];
@@ -117,25 +117,22 @@ CUresult run(LinearCopy copy, CUstream stream) {
   return result;
 }
 
-CUresult now(Form form, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, CUcontext to_context = nullptr,
-             CUcontext from_context = nullptr) {
+CUresult now(LinearForm form, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
+             CUcontext to_context = nullptr, CUcontext from_context = nullptr) {
   return run({form, false, to, from, bytes, to_context, from_context, Place::device, Place::device}, stream);
 }
-CUresult async(Form form, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
+CUresult async(LinearForm form, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
                CUcontext to_context = nullptr, CUcontext from_context = nullptr) {
   return run({form, true, to, from, bytes, to_context, from_context, Place::device, Place::device}, stream);
 }
 CUdeviceptr number(const void* host) { return reinterpret_cast<CUdeviceptr>(host); }
-
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 
 // A batch promises no order among its copies, so one after the other is one of its meanings; the driver's batch is only
 // cheaper. `failed` (may be nullptr): index of the copy that could not be made.
 CUresult batch(CUdeviceptr* to, CUdeviceptr* from, const size_t* bytes, size_t count, CUmemcpyAttributes* attributes,
                size_t attribute_count, size_t* failed, CUstream stream) {
   for (size_t i = 0; i < count; ++i) {
-    const CUresult result = async(Form::any, to[i], from[i], bytes[i], stream);
+    const CUresult result = async(LinearForm::any, to[i], from[i], bytes[i], stream);
     if (result == CUDA_SUCCESS) continue;
     if (failed != nullptr) *failed = i;
     return result;
@@ -162,16 +159,16 @@ using namespace reprise;
 
 #define REPRISE_COPY_FORM(name, form)                                                                      \
   REPRISE_EXPORT CUresult cuMemcpy##name##_v2(REPRISE_COPY_PARAMETERS_##form) {                            \
-    return now(Form::form, REPRISE_COPY_ARGUMENTS_##form, CU_STREAM_LEGACY);                               \
+    return now(LinearForm::form, REPRISE_COPY_ARGUMENTS_##form, CU_STREAM_LEGACY);                         \
   }                                                                                                        \
   REPRISE_EXPORT CUresult cuMemcpy##name##_v2_ptds(REPRISE_COPY_PARAMETERS_##form) {                       \
-    return now(Form::form, REPRISE_COPY_ARGUMENTS_##form, CU_STREAM_PER_THREAD);                           \
+    return now(LinearForm::form, REPRISE_COPY_ARGUMENTS_##form, CU_STREAM_PER_THREAD);                     \
   }                                                                                                        \
   REPRISE_EXPORT CUresult cuMemcpy##name##Async_v2(REPRISE_COPY_PARAMETERS_##form, CUstream stream) {      \
-    return async(Form::form, REPRISE_COPY_ARGUMENTS_##form, explicit_stream(stream, kLegacy));             \
+    return async(LinearForm::form, REPRISE_COPY_ARGUMENTS_##form, explicit_stream(stream, kLegacy));       \
   }                                                                                                        \
   REPRISE_EXPORT CUresult cuMemcpy##name##Async_v2_ptsz(REPRISE_COPY_PARAMETERS_##form, CUstream stream) { \
-    return async(Form::form, REPRISE_COPY_ARGUMENTS_##form, explicit_stream(stream, kPerThread));          \
+    return async(LinearForm::form, REPRISE_COPY_ARGUMENTS_##form, explicit_stream(stream, kPerThread));    \
   }
 #define REPRISE_COPY_PARAMETERS_host_to_device CUdeviceptr to, const void *from, size_t bytes
 #define REPRISE_COPY_ARGUMENTS_host_to_device to, number(from), bytes
@@ -184,32 +181,32 @@ REPRISE_COPY_FORM(DtoH, device_to_host)
 REPRISE_COPY_FORM(DtoD, device_to_device)
 
 REPRISE_EXPORT CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return now(Form::any, to, from, bytes, CU_STREAM_LEGACY);
+  return now(LinearForm::any, to, from, bytes, CU_STREAM_LEGACY);
 }
 REPRISE_EXPORT CUresult cuMemcpy_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return now(Form::any, to, from, bytes, CU_STREAM_PER_THREAD);
+  return now(LinearForm::any, to, from, bytes, CU_STREAM_PER_THREAD);
 }
 REPRISE_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return async(Form::any, to, from, bytes, explicit_stream(stream, kLegacy));
+  return async(LinearForm::any, to, from, bytes, explicit_stream(stream, kLegacy));
 }
 REPRISE_EXPORT CUresult cuMemcpyAsync_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return async(Form::any, to, from, bytes, explicit_stream(stream, kPerThread));
+  return async(LinearForm::any, to, from, bytes, explicit_stream(stream, kPerThread));
 }
 REPRISE_EXPORT CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                      size_t bytes) {
-  return now(Form::peer, to, from, bytes, CU_STREAM_LEGACY, to_context, from_context);
+  return now(LinearForm::peer, to, from, bytes, CU_STREAM_LEGACY, to_context, from_context);
 }
 REPRISE_EXPORT CUresult cuMemcpyPeer_ptds(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                           CUcontext from_context, size_t bytes) {
-  return now(Form::peer, to, from, bytes, CU_STREAM_PER_THREAD, to_context, from_context);
+  return now(LinearForm::peer, to, from, bytes, CU_STREAM_PER_THREAD, to_context, from_context);
 }
 REPRISE_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                           CUcontext from_context, size_t bytes, CUstream stream) {
-  return async(Form::peer, to, from, bytes, explicit_stream(stream, kLegacy), to_context, from_context);
+  return async(LinearForm::peer, to, from, bytes, explicit_stream(stream, kLegacy), to_context, from_context);
 }
 REPRISE_EXPORT CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                                CUcontext from_context, size_t bytes, CUstream stream) {
-  return async(Form::peer, to, from, bytes, explicit_stream(stream, kPerThread), to_context, from_context);
+  return async(LinearForm::peer, to, from, bytes, explicit_stream(stream, kPerThread), to_context, from_context);
 }
 
 #define REPRISE_BATCH(suffix, zero)                                                                                    \

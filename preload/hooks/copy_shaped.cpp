@@ -94,10 +94,10 @@ CUdeviceptr base_of(CUmemorytype type, const void* host, CUdeviceptr device) {
   return type == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(host) : device;
 }
 
-enum class Form : uint32_t { plain, unaligned, async };
+enum class PlaneForm : uint32_t { plain, unaligned, async };
 
 struct PlaneCopy {
-  Form form;
+  PlaneForm form;
   CUDA_MEMCPY2D copy;
   static constexpr const char* kName = "memcpy 2D";
 
@@ -105,11 +105,11 @@ struct PlaneCopy {
     const auto& self = *static_cast<const PlaneCopy*>(payload);
     const auto& call = driver();
     const bool per_thread = stream == CU_STREAM_PER_THREAD;
-    if (self.form == Form::async) return call.cuMemcpy2DAsync(&self.copy, stream);
-    if (self.form == Form::plain) return (per_thread ? call.cuMemcpy2D_v2_ptds : call.cuMemcpy2D_v2)(&self.copy);
+    if (self.form == PlaneForm::async) return call.cuMemcpy2DAsync(&self.copy, stream);
+    if (self.form == PlaneForm::plain) return (per_thread ? call.cuMemcpy2D_v2_ptds : call.cuMemcpy2D_v2)(&self.copy);
     return (per_thread ? call.cuMemcpy2DUnaligned_v2_ptds : call.cuMemcpy2DUnaligned_v2)(&self.copy);
   }
-  bool async() const { return form == Form::async; }
+  bool async() const { return form == PlaneForm::async; }
   // A pitch of 0 means rows without gaps.
   Side from() const {
     return {copy.srcMemoryType,
@@ -196,7 +196,7 @@ CUresult run(const Copy& copy, CUstream stream) {
   return result;
 }
 
-CUresult plane(Form form, const CUDA_MEMCPY2D* copy, CUstream stream) {
+CUresult plane(PlaneForm form, const CUDA_MEMCPY2D* copy, CUstream stream) {
   return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : run(PlaneCopy{form, *copy}, stream);
 }
 CUresult volume(bool async, const CUDA_MEMCPY3D* copy, CUstream stream) {
@@ -206,29 +206,28 @@ CUresult peer(bool async, const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
   return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : run(PeerVolumeCopy{{*copy}, async}, stream);
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 }  // namespace
 }  // namespace reprise
 
 using namespace reprise;
 
-REPRISE_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return plane(Form::plain, copy, CU_STREAM_LEGACY); }
+REPRISE_EXPORT CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) {
+  return plane(PlaneForm::plain, copy, CU_STREAM_LEGACY);
+}
 REPRISE_EXPORT CUresult cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D* copy) {
-  return plane(Form::plain, copy, CU_STREAM_PER_THREAD);
+  return plane(PlaneForm::plain, copy, CU_STREAM_PER_THREAD);
 }
 REPRISE_EXPORT CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
-  return plane(Form::unaligned, copy, CU_STREAM_LEGACY);
+  return plane(PlaneForm::unaligned, copy, CU_STREAM_LEGACY);
 }
 REPRISE_EXPORT CUresult cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D* copy) {
-  return plane(Form::unaligned, copy, CU_STREAM_PER_THREAD);
+  return plane(PlaneForm::unaligned, copy, CU_STREAM_PER_THREAD);
 }
 REPRISE_EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  return plane(Form::async, copy, explicit_stream(stream, kLegacy));
+  return plane(PlaneForm::async, copy, explicit_stream(stream, kLegacy));
 }
 REPRISE_EXPORT CUresult cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  return plane(Form::async, copy, explicit_stream(stream, kPerThread));
+  return plane(PlaneForm::async, copy, explicit_stream(stream, kPerThread));
 }
 REPRISE_EXPORT CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) { return volume(false, copy, CU_STREAM_LEGACY); }
 REPRISE_EXPORT CUresult cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D* copy) {

@@ -45,9 +45,6 @@ CUresult destroy(CUevent event) {
   return scope ? runtime().handler->order.event_destroy(event) : driver().cuEventDestroy(event);
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 }  // namespace
 }  // namespace reprise
 

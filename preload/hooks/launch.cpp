@@ -15,9 +15,6 @@
 namespace reprise {
 namespace {
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 RowId row_of(const LaunchRequest& request) {
   switch (request.form) {
     case LaunchRequest::Form::extended:

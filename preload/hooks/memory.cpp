@@ -145,9 +145,6 @@ CUresult free_async(CUdeviceptr address, CUstream stream) {
   return release(address, stream, true);
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 }  // namespace
 }  // namespace reprise
 

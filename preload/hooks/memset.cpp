@@ -78,9 +78,6 @@ struct Memset {
   }
 };
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 CUresult flat(uint32_t element, CUdeviceptr to, uint32_t value, size_t count, bool async, CUstream stream) {
   return run_on_stream(Memset{element, value, async, true, to, 0, count, 1}, stream);
 }

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-uint64_t number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
+uint64_t number_of(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
 template <typename Handle, typename Call>
 CUresult load(const Handle* handle, const void* image, Call call) {
@@ -20,7 +20,7 @@ CUresult load(const Handle* handle, const void* image, Call call) {
   const HookScope scope;
   if (!scope || result != CUDA_SUCCESS) return result;
   const ImageTraits traits = traits_of_image(image);
-  record_image(number(*handle), traits);
+  record_image(number_of(*handle), traits);
   record_image_place(traits, image);
   return result;
 }
@@ -30,7 +30,7 @@ CUresult load_from(const Handle* handle, const char* path, Call call) {
   const HookScope scope;
   if (!scope || result != CUDA_SUCCESS) return result;
   const ImageTraits traits = traits_of_file(path);
-  record_image(number(*handle), traits);
+  record_image(number_of(*handle), traits);
   record_image_file(traits, path);
   return result;
 }
@@ -128,7 +128,7 @@ REPRISE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
 REPRISE_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const CUresult result =
       with_memory_of_the_driver([&] { return driver().cuModuleGetFunction(function, module, name); });
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_function_handle(*function, number(module));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_function_handle(*function, number_of(module));
   return result;
 }
 REPRISE_EXPORT CUresult cuFuncLoad(CUfunction function) {
@@ -138,20 +138,20 @@ REPRISE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsign
   const CUresult result = driver().cuModuleEnumerateFunctions(functions, count, module);
   const HookScope scope;
   for (unsigned i = 0; scope && result == CUDA_SUCCESS && i < count; ++i) {
-    if (functions[i] != nullptr) insert_function_handle(functions[i], number(module));
+    if (functions[i] != nullptr) insert_function_handle(functions[i], number_of(module));
   }
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   const CUresult result = driver().cuLibraryGetKernel(kernel, library, name);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_kernel_handle(*kernel, number(library));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_kernel_handle(*kernel, number_of(library));
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlibrary library) {
   const CUresult result = driver().cuLibraryEnumerateKernels(kernels, count, library);
   const HookScope scope;
   for (unsigned i = 0; scope && result == CUDA_SUCCESS && i < count; ++i) {
-    if (kernels[i] != nullptr) insert_kernel_handle(kernels[i], number(library));
+    if (kernels[i] != nullptr) insert_kernel_handle(kernels[i], number_of(library));
   }
   return result;
 }
@@ -163,7 +163,7 @@ REPRISE_EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kerne
 }
 REPRISE_EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   const CUresult result = with_memory_of_the_driver([&] { return driver().cuLibraryGetModule(module, library); });
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) record_module_of(number(library), number(*module));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) record_module_of(number_of(library), number_of(*module));
   return result;
 }
 

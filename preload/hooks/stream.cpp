@@ -105,9 +105,6 @@ CUresult context_synchronize() {
   return runtime().handler->order.context_synchronize();
 }
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 }  // namespace
 }  // namespace reprise
 

@@ -43,9 +43,6 @@ struct WriteValue {
   }
 };
 
-constexpr DefaultStream kLegacy = DefaultStream::legacy;
-constexpr DefaultStream kPerThread = DefaultStream::per_thread;
-
 }  // namespace
 }  // namespace reprise
 

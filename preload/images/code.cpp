@@ -12,8 +12,6 @@ namespace {
 constexpr std::string_view kAddressRelocations = ".rela.nv.constant4";
 constexpr std::string_view kLiterals = ".nv.constant2";
 
-Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("cubin: ") + what}; }
-
 class CodeReader {
  public:
   explicit CodeReader(const std::vector<Section>& sections) : sections_(sections) {}
@@ -23,13 +21,13 @@ class CodeReader {
       if (section.header.sh_type == SHT_SYMTAB && symbols_ == nullptr) symbols_ = &section;
       by_name_.emplace(section.name, &section);
     }
-    if (symbols_ == nullptr || symbols_->header.sh_link >= sections_.size()) return corrupt("no symbols");
+    if (symbols_ == nullptr || symbols_->header.sh_link >= sections_.size()) return corrupt_cubin("no symbols");
     names_ = sections_[symbols_->header.sh_link].data;
     for (uint32_t n = 0; n < symbols_->data.size() / sizeof(Elf64_Sym); ++n) {
-      if (!read_symbol(n)) return corrupt("a symbol name beyond the end");
+      if (!read_symbol(n)) return corrupt_cubin("a symbol name beyond the end");
     }
     for (const Section& section : sections_) {
-      if (!read_relocations(section)) return corrupt("a relocation of a symbol that is not there");
+      if (!read_relocations(section)) return corrupt_cubin("a relocation of a symbol that is not there");
     }
     return std::move(image_);
   }

@@ -14,8 +14,6 @@ constexpr unsigned kRelocatableObject = STT_LOPROC;  // what STT_OBJECT is in a 
 constexpr uint64_t kReservedShared = 1024;  // of every kernel from sm_90 on, counted in a linked section's size
 constexpr char kReservedSymbol[] = ".nv.reservedSmem.offset0";
 
-Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("cubin: ") + what}; }
-
 class CubinReader {
  public:
   CubinReader(std::vector<Section> sections, uint64_t file_bytes, bool linked)
@@ -26,13 +24,13 @@ class CubinReader {
   Result<Image> read() {
     for (const auto& section : sections_) {
       if (section.header.sh_type != SHT_SYMTAB) continue;
-      if (section.header.sh_link >= sections_.size()) return corrupt("symbols without names");
+      if (section.header.sh_link >= sections_.size()) return corrupt_cubin("symbols without names");
       const Bytes names = sections_[section.header.sh_link].data;
       for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.data.size(); at += sizeof(Elf64_Sym)) {
         const Elf64_Sym symbol = *section.data.read<Elf64_Sym>(at);
         const auto name = names.text(symbol.st_name);
-        if (!name) return corrupt("a symbol name beyond the end");
-        if (!may_copy(name->size())) return corrupt("symbols that share their names");
+        if (!name) return corrupt_cubin("a symbol name beyond the end");
+        if (!may_copy(name->size())) return corrupt_cubin("symbols that share their names");
         if (const Status status = read_symbol(symbol, *name); !status.ok()) return status;
       }
     }
@@ -91,8 +89,8 @@ class CubinReader {
     global.constant = constant;
     if (is_in_file(section.header)) {
       const auto initial = section.data.slice(symbol.st_value, symbol.st_size);
-      if (!initial) return corrupt("a global beyond the end of its section");
-      if (!may_copy(initial->size())) return corrupt("globals that share their bytes");
+      if (!initial) return corrupt_cubin("a global beyond the end of its section");
+      if (!may_copy(initial->size())) return corrupt_cubin("globals that share their bytes");
       global.initial.assign(initial->data(), initial->data() + initial->size());
     }
     image_.globals.push_back(std::move(global));

@@ -46,26 +46,26 @@ struct FatbinEntry {
   Bytes payload;
 };
 
-Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("fatbin: ") + what}; }
+Status corrupt_fatbin(const char* what) { return {StatusCode::corrupt, std::string("fatbin: ") + what}; }
 
 Result<std::vector<FatbinEntry>> read_entries(Bytes bytes) {
   const auto header = bytes.read<FatbinHeader>(0);
-  if (!header || header->magic != kFatbinMagic) return corrupt("no header");
-  if (header->header_bytes < sizeof(FatbinHeader)) return corrupt("a header that is too short");
+  if (!header || header->magic != kFatbinMagic) return corrupt_fatbin("no header");
+  if (header->header_bytes < sizeof(FatbinHeader)) return corrupt_fatbin("a header that is too short");
   const auto body = bytes.slice(header->header_bytes, header->payload_bytes);
-  if (!body) return corrupt("the file ends early");
+  if (!body) return corrupt_fatbin("the file ends early");
   std::vector<FatbinEntry> entries;
   for (uint64_t at = 0; at + 48 <= body->size();) {
     // Entries that are not compressed may have a header without the last fields.
     EntryHeader entry{};
     const uint64_t there = std::min<uint64_t>(sizeof entry, body->size() - at);
     std::memcpy(&entry, body->data() + at, there);
-    if (entry.header_bytes < 48) return corrupt("an entry with a header that is too short");
+    if (entry.header_bytes < 48) return corrupt_fatbin("an entry with a header that is too short");
     if (entry.header_bytes < sizeof entry) {
       std::memset(reinterpret_cast<uint8_t*>(&entry) + entry.header_bytes, 0, sizeof entry - entry.header_bytes);
     }
     const auto payload = body->slice(at + entry.header_bytes, entry.payload_bytes);
-    if (!payload) return corrupt("an entry beyond the end");
+    if (!payload) return corrupt_fatbin("an entry beyond the end");
     entries.push_back({entry, *payload});
     at += entry.header_bytes + entry.payload_bytes;
   }
@@ -93,16 +93,17 @@ Result<Bytes> unpack(const FatbinEntry& entry, std::vector<uint8_t>& storage) {
     if (zstd && ZSTD_getFrameContentSize(packed->data(), packed->size()) != size) return false;
     return size / kBestRatio <= packed->size() || (zstd && size <= kModestUncompressed);
   };
-  if (!packed || size > kMostUncompressed || !can_fill()) return corrupt("a compressed entry of an impossible size");
+  if (!packed || size > kMostUncompressed || !can_fill())
+    return corrupt_fatbin("a compressed entry of an impossible size");
   storage.resize(size);
   if ((flags & kFlagZstd) != 0) {
     const size_t got = ZSTD_decompress(storage.data(), size, packed->data(), packed->size());
-    if (ZSTD_isError(got) != 0 || got != size) return corrupt("an entry that zstd cannot unpack");
+    if (ZSTD_isError(got) != 0 || got != size) return corrupt_fatbin("an entry that zstd cannot unpack");
   } else {
     const int got =
         LZ4_decompress_safe(reinterpret_cast<const char*>(packed->data()), reinterpret_cast<char*>(storage.data()),
                             static_cast<int>(packed->size()), static_cast<int>(size));
-    if (got < 0 || static_cast<uint64_t>(got) != size) return corrupt("an entry that LZ4 cannot unpack");
+    if (got < 0 || static_cast<uint64_t>(got) != size) return corrupt_fatbin("an entry that LZ4 cannot unpack");
   }
   return Bytes(storage.data(), storage.size());
 }

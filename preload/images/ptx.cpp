@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMostVariableBytes = uint64_t{1} << 31;
 
-Status corrupt(const std::string& what) { return {StatusCode::corrupt, "PTX: " + what}; }
+Status corrupt_ptx(const std::string& what) { return {StatusCode::corrupt, "PTX: " + what}; }
 
 bool in_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -137,7 +137,7 @@ class PtxReader {
   explicit PtxReader(std::string_view text) : tokens_(text) {}
 
   Result<Image> read() {
-    if (!tokens_.accept(".version")) return corrupt("the text does not begin with .version");
+    if (!tokens_.accept(".version")) return corrupt_ptx("the text does not begin with .version");
     bool external = false;
     while (!tokens_.peek().empty()) {
       const std::string_view word = tokens_.take();
@@ -172,12 +172,12 @@ class PtxReader {
       while (!tokens_.accept(")")) {
         Declaration parameter;
         if (!tokens_.accept(".param") || !parse_declaration(tokens_, parameter)) {
-          return corrupt("kernel " + kernel.name + " has a parameter that cannot be read");
+          return corrupt_ptx("kernel " + kernel.name + " has a parameter that cannot be read");
         }
         const uint64_t alignment = std::max<uint64_t>(parameter.alignment, 1);
         offset = (offset + alignment - 1) / alignment * alignment;
         const uint64_t bytes = parameter.count * parameter.element_bytes;
-        if (offset + bytes > UINT16_MAX) return corrupt("kernel " + kernel.name + " has too many parameters");
+        if (offset + bytes > UINT16_MAX) return corrupt_ptx("kernel " + kernel.name + " has too many parameters");
         kernel.parameters.push_back({static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)});
         offset += bytes;
         tokens_.accept(",");
@@ -223,14 +223,14 @@ class PtxReader {
 
   Status read_global(bool constant, bool external) {
     Declaration variable;
-    if (!parse_declaration(tokens_, variable)) return corrupt("a variable that cannot be read");
+    if (!parse_declaration(tokens_, variable)) return corrupt_ptx("a variable that cannot be read");
     GlobalImage global;
     global.name = variable.name;
     global.constant = constant;
     if (tokens_.accept("=")) read_initial(variable.element_bytes, global.initial);
     global.bytes = variable.count * variable.element_bytes;
     if (global.bytes == 0) global.bytes = global.initial.size();
-    if (global.bytes > kMostVariableBytes) return corrupt("variable " + global.name + " is too large");
+    if (global.bytes > kMostVariableBytes) return corrupt_ptx("variable " + global.name + " is too large");
     if (global.initial.size() > global.bytes) global.initial.resize(global.bytes);
     if (!external) image_.globals.push_back(std::move(global));
     return {};

@@ -25,8 +25,6 @@ constexpr uint32_t kLocalMemory = SHT_LOPROC + 0x9;
 constexpr uint32_t kSharedMemory = SHT_LOPROC + 0xa;
 constexpr uint32_t kReservedSharedMemory = SHT_LOPROC + 0x15;
 
-Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("cubin: ") + what}; }
-
 void read_parameter(Bytes payload, bool large, std::vector<ParameterImage>& parameters) {
   const auto ordinal = payload.read<uint16_t>(4);
   const auto offset = payload.read<uint16_t>(6);
@@ -59,29 +57,29 @@ bool is_in_file(const Elf64_Shdr& section) {
 
 Result<std::vector<Section>> read_sections(Bytes bytes) {
   const auto found = bytes.read<Elf64_Ehdr>(0);
-  if (!found || std::memcmp(found->e_ident, ELFMAG, SELFMAG) != 0) return corrupt("no ELF header");
+  if (!found || std::memcmp(found->e_ident, ELFMAG, SELFMAG) != 0) return corrupt_cubin("no ELF header");
   const Elf64_Ehdr& header = *found;
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachineCuda) {
     return Status(StatusCode::unsupported, "cubin: an ELF file, but not for a CUDA device");
   }
-  if (header.e_shentsize != sizeof(Elf64_Shdr)) return corrupt("section headers of an unknown size");
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return corrupt_cubin("section headers of an unknown size");
   std::vector<Section> sections;
   for (uint64_t i = 0; i < header.e_shnum; ++i) {
     const auto section = bytes.read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
-    if (!section) return corrupt("section headers beyond the end");
+    if (!section) return corrupt_cubin("section headers beyond the end");
     Bytes data;
     if (is_in_file(*section)) {
       const auto part = bytes.slice(section->sh_offset, section->sh_size);
-      if (!part) return corrupt("a section beyond the end");
+      if (!part) return corrupt_cubin("a section beyond the end");
       data = *part;
     }
     sections.push_back({*section, {}, data});
   }
-  if (header.e_shstrndx >= sections.size()) return corrupt("no section names");
+  if (header.e_shstrndx >= sections.size()) return corrupt_cubin("no section names");
   const Bytes names = sections[header.e_shstrndx].data;
   for (auto& section : sections) {
     const auto name = names.text(section.header.sh_name);
-    if (!name) return corrupt("a section name beyond the end");
+    if (!name) return corrupt_cubin("a section name beyond the end");
     section.name = *name;
   }
   return sections;

@@ -18,6 +18,7 @@ struct Section {
   Bytes data;  // empty where the file has none of its bytes
 };
 
+Status corrupt_cubin(const char* what);
 bool is_in_file(const Elf64_Shdr& section);
 Result<std::vector<Section>> read_sections(Bytes bytes);
 void read_kernel_info(Bytes info, KernelImage& kernel);

@@ -46,9 +46,13 @@ Structure addresses_of(uint32_t bytes) noexcept;
 uint32_t ranges_of_addresses(const Structure& structure, const uint8_t* content, Grid grid, const Words& words,
                              Range* ranges) noexcept;
 
+inline constexpr uint32_t kMostDimensions = 25;  // of a tensor, in PyTorch's structures
+
 // An offset calculator of indices of 32 bits and this many operands (strided.cpp): its size, and whether the content is
 // one's.
-constexpr uint32_t calculator_bytes(uint32_t operands) { return 4 + 25 * 12 + 25 * operands * 4; }
+constexpr uint32_t calculator_bytes(uint32_t operands) {
+  return 4 + kMostDimensions * 12 + kMostDimensions * operands * 4;
+}
 bool is_calculator(const uint8_t* content) noexcept;
 
 template <typename Value>

@@ -12,8 +12,7 @@
 namespace reprise::structures {
 namespace {
 
-constexpr uint32_t kMostDimensions = 25;
-constexpr uint32_t kSizesAt = 4;
+constexpr uint32_t kDivisorsAt = 4;
 constexpr uint32_t kDivisorBytes = 12;
 constexpr uint32_t kMostOperands = 6;
 
@@ -54,7 +53,7 @@ bool is_calculator(const uint8_t* content) noexcept {
   const uint32_t dimensions = load<uint32_t>(content);
   if (dimensions > kMostDimensions) return false;
   for (uint32_t i = 0; i < dimensions; ++i) {
-    if (!is_divisor(content + kSizesAt + i * kDivisorBytes)) return false;
+    if (!is_divisor(content + kDivisorsAt + i * kDivisorBytes)) return false;
   }
   return true;
 }

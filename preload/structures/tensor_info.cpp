@@ -7,7 +7,6 @@
 namespace reprise::structures {
 namespace {
 
-constexpr uint32_t kMostDimensions = 25;
 constexpr uint32_t kSizesAt = 8;
 constexpr uint64_t kLargestSize = uint64_t{1} << 40;
 

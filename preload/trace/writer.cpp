@@ -34,6 +34,8 @@ uint64_t now_ns() noexcept {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
+}  // namespace
+
 // A word to sleep on: wait() returns when wake() came after `seen` was read, or after `ns`.
 class Bell {
  public:
@@ -99,8 +101,6 @@ struct RecordLosses {
   std::atomic<uint64_t> waits{0};    // for room
   std::atomic<uint64_t> waited_ns{0};
 };
-
-}  // namespace
 
 struct Writer::State {
   ChunkFile file;

@@ -16,7 +16,7 @@ namespace {
 // together, pinned host memory is somewhere else.
 constinit IntervalMap device_map;
 constinit IntervalMap host_map;
-constinit std::atomic<uint64_t> last_id{0};
+constinit std::atomic<uint64_t> last_allocation{0};
 constinit std::atomic<uint64_t> live_count{0};
 constinit std::atomic<uint64_t> live_bytes{0};
 constinit std::atomic<uint32_t> hidden_count{0};
@@ -86,7 +86,7 @@ bool change_marks(uint64_t address, Change change) {
 
 }  // namespace
 
-uint64_t next_allocation_id() noexcept { return last_id.fetch_add(1, std::memory_order_relaxed) + 1; }
+uint64_t next_allocation_id() noexcept { return last_allocation.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 bool insert_allocation(const Allocation& allocation) noexcept {
   if (allocation.size == 0 || allocation.address + allocation.size < allocation.address) return false;

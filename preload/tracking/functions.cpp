@@ -19,7 +19,7 @@ constinit HandleMap kinds;      // handle -> Kind
 constinit HandleMap owners;     // CUmodule or CUlibrary -> Owner*
 constinit HandleMap owner_of;   // handle -> its module or library
 constinit HandleMap shapes;
-constinit std::atomic<uint32_t> last_id{0};
+constinit std::atomic<uint32_t> last_function{0};
 pthread_mutex_t make_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 enum Kind : uint64_t { kFunction = 1, kKernel = 2 };
@@ -111,7 +111,7 @@ Function* make_function(CUfunction handle) {
   auto* function = new (std::nothrow) Function;
   if (function == nullptr) return nullptr;
   const Kind kind = kind_of(handle);
-  function->id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  function->id = last_function.fetch_add(1, std::memory_order_relaxed) + 1;
   if (const char* name = name_of(handle, kind); name != nullptr) {
     if (const char* copy = strdup(name); copy != nullptr) function->name = copy;
   }

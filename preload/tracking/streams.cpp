@@ -26,12 +26,12 @@ namespace {
 constinit HandleMap ids;
 constinit HandleMap origins;          // streams on which a capture was begun
 constinit HandleMap captured_events;  // recorded last on a stream that captured
-constinit std::atomic<uint32_t> last_id{kPerThreadStreamId};
+constinit std::atomic<uint32_t> last_stream{kPerThreadStreamId};
 
 uint64_t key(CUstream stream) { return reinterpret_cast<uint64_t>(stream); }
 
 uint32_t register_stream(CUstream stream) {
-  const uint32_t id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  const uint32_t id = last_stream.fetch_add(1, std::memory_order_relaxed) + 1;
   ids.set(key(stream), id);
   if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
     unsigned flags = 0;

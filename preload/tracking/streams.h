@@ -13,6 +13,8 @@ inline constexpr uint32_t kPerThreadStreamId = 1;
 
 // Which default stream the number 0 is: that of the symbol's suffix.
 enum class DefaultStream : uint8_t { legacy, per_thread };
+inline constexpr DefaultStream kLegacy = DefaultStream::legacy;
+inline constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 
 // Never 0: a handle that means the same on every entry point.
 inline CUstream explicit_stream(CUstream stream, DefaultStream zero) noexcept {

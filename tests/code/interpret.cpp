@@ -123,7 +123,8 @@ Result<std::string> text_of(const std::string& cubin, const images::CodeImage& i
   const char* named = std::getenv("REPRISE_NVDISASM");
   const auto program = code::find_disassembler(named == nullptr ? "" : named);
   if (!program.ok()) return program.status();
-  std::vector<uint32_t> symbols = image.functions;
+  std::vector<uint32_t> symbols;
+  for (const images::FunctionCode& function : image.functions) symbols.push_back(function.symbol);
   for (const images::KernelCode* kernel : kernels) symbols.push_back(kernel->symbol);
   return code::disassemble(program.value(), cubin, symbols, std::filesystem::temp_directory_path());
 }

@@ -17,11 +17,6 @@
 namespace reprise::tools {
 namespace {
 
-std::string inherited(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 // Puts our library or folder first and keeps those that the user has set.
 std::string prepend(const std::string& ours, const char* name) {
   const std::string theirs = inherited(name);

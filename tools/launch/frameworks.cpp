@@ -24,11 +24,6 @@ constexpr Allocator kAllocators[] = {
 #undef ALLOCATOR
 };
 
-std::string inherited(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 bool concerns(const std::string& framework, const Allocator& row) {
   return framework == "auto" || framework == row.framework;
 }
@@ -72,6 +67,11 @@ std::vector<std::string> preloaded_by_user() {
 }
 
 }  // namespace
+
+std::string inherited(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
 
 std::vector<std::pair<std::string, std::string>> allocator_variables(const std::string& framework) {
   std::vector<std::pair<std::string, std::string>> variables;

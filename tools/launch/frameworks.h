@@ -13,6 +13,9 @@ namespace reprise::tools {
 // The names that --framework takes: auto stands for all there are, none for a program without one.
 inline constexpr const char* kFrameworks[] = {"auto", "torch", "jax", "none"};
 
+// A variable of the environment; empty: not set.
+std::string inherited(const char* name);
+
 std::vector<std::pair<std::string, std::string>> allocator_variables(const std::string& framework);
 
 // Who asks PyTorch for the backend that shows tensors, as the preloaded library is told (REPRISE_TORCH_BACKEND): the

@@ -37,10 +37,6 @@ struct Advice {
 };
 using Advices = std::vector<Advice>;
 
-double share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string of_peak(uint64_t bytes, uint64_t peak) {
   return peak < bytes ? "" : fmt::format(" ({} of the peak)", percent_that_holds(bytes, peak));
 }

@@ -13,8 +13,6 @@ namespace {
 
 using tools::format_duration;
 
-double ratio(uint64_t a, uint64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
-
 // `least_ns` at the same kernel times as the iteration's: no more than it took. "" where that does not hold.
 std::string percent_of(uint64_t least_ns, uint64_t time_ns) {
   if (least_ns == 0 || time_ns < least_ns) return "";
@@ -23,7 +21,7 @@ std::string percent_of(uint64_t least_ns, uint64_t time_ns) {
 
 // Two figures of computing alone stand on the page then: which is which, and why they differ.
 void say_own_times(const Inputs& inputs, const Facts& facts, Sentences& say) {
-  const double times = ratio(facts.run_compute_ns, facts.compute_ns);
+  const double times = share(facts.run_compute_ns, facts.compute_ns);
   std::string text = fmt::format(
       "Computing alone, which is the program's kernels and its own copies, took {} in iteration {} of this run, {} "
       "times what it took when recorded ({}). ",
@@ -58,7 +56,7 @@ void say_bounds(const Inputs& inputs, Sentences& say) {
       "An iteration took {} times what {} comes to ({}) with kernel times as recorded. This run "
       "measured none of its own, so kernels that ran faster or slower than in the recording are in "
       "that ratio, too.",
-      decimal(ratio(facts.actual_ns, least), 1, 2),
+      decimal(share(facts.actual_ns, least), 1, 2),
       bounded ? "the bound, which no plan for this budget beats," : "computing alone", format_duration(least)));
 }
 

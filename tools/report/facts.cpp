@@ -22,7 +22,7 @@ std::string trace_info(const Inputs& inputs, const char* key) {
   return found == inputs.trace->info.end() ? std::string() : found->second;
 }
 
-double share(uint64_t part, uint64_t whole) {
+double known_part(uint64_t part, uint64_t whole) {
   return whole == 0 ? -1 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
@@ -102,14 +102,14 @@ double stall_share(const RunLog& log) {
     wall += it.wall_ns;
     stall += it.stall_ns;
   }
-  return share(stall, wall);
+  return known_part(stall, wall);
 }
 
 double measured_stall_share(const Inputs& inputs) {
   const std::optional<TimeParts> time = measured_time(inputs);
   if (!time) return -1;
   const RunIteration* const whole = planned_iteration(*inputs.log, time->iteration);
-  return whole == nullptr ? -1 : share(whole->stall_ns, whole->wall_ns);
+  return whole == nullptr ? -1 : known_part(whole->stall_ns, whole->wall_ns);
 }
 
 std::optional<TimeParts> measured_time(const Inputs& inputs) {

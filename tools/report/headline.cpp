@@ -21,8 +21,6 @@ Json card(const std::string& label, const std::string& value, const std::string&
   return {{"label", label}, {"value", value}, {"detail", detail}, {"tone", tone}};
 }
 
-double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
-
 // Tensors that fit lie in whole chunks, which may be more than they ask for.
 std::string before_words(uint64_t after, uint64_t before, bool tensors_alone) {
   if (tensors_alone && after <= before) return fmt::format("for tensors of {}", format_bytes(before));
@@ -93,7 +91,7 @@ Json time_card(const Inputs& inputs, const Facts& facts) {
   if (inputs.log != nullptr) return time_card_of_run(inputs, facts);
   if (facts.predicted_ns == 0) return nullptr;
   return card("Time per iteration, predicted", format_duration(facts.predicted_ns),
-              fmt::format("{} x computing alone ({})", decimal(ratio(facts.predicted_ns, facts.compute_ns), 1, 2),
+              fmt::format("{} x computing alone ({})", decimal(share(facts.predicted_ns, facts.compute_ns), 1, 2),
                           format_duration(facts.compute_ns)));
 }
 

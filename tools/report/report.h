@@ -135,7 +135,12 @@ bool is_recording_of_another_link(const Inputs& inputs);
 // Not known of where a plan's iteration has gone.
 inline constexpr const char* kRest = "not known: between iterations, and behind the last kernel";
 
-// Shared by sections: the numbers that several of them name.
+// Shared by sections. 0 of nothing.
+inline double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// The numbers that several of them name.
 struct Facts {
   std::string program;
   uint64_t budget = 0;

@@ -11,7 +11,7 @@
 namespace reprise::report {
 namespace {
 
-constexpr size_t kMostRows = 50000;
+constexpr size_t kMostTensorRows = 50000;
 
 std::unordered_map<uint64_t, uint32_t> allocation_sites(const trace::Trace& trace) {
   std::unordered_map<uint64_t, uint32_t> sites;
@@ -85,7 +85,7 @@ Json tensor_table_section(const Inputs& inputs) {
   uint64_t other_bytes = 0;
   for (const TensorCost& cost : tensor_costs(inputs)) {
     const plan::Tensor& tensor = plan.tensors[cost.tensor];
-    if (rows.size() == kMostRows) {
+    if (rows.size() == kMostTensorRows) {
       ++others;
       other_bytes += tensor.size;
       continue;

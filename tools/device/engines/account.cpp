@@ -17,12 +17,6 @@ namespace {
 constexpr int kProcesses = 64;
 constexpr int kDevices = 64;
 
-struct Slot {
-  pid_t process;  // 0: free
-  uint64_t used[kDevices];
-  int contexts[kDevices];
-};
-
 void say_unshared(const char* path, const char* why) {
   std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_SHARED=%s cannot be used (%s): nobody shares this one\n",
                path, why);
@@ -32,6 +26,11 @@ bool lives(pid_t process) { return kill(process, 0) == 0 || errno != ESRCH; }
 }  // namespace
 
 struct SharedAccount::File {
+  struct Slot {
+    pid_t process;  // 0: free
+    uint64_t used[kDevices];
+    int contexts[kDevices];
+  };
   pthread_mutex_t mutex;
   Slot slots[kProcesses];
 };
@@ -62,7 +61,7 @@ SharedAccount* SharedAccount::open(const char* path) noexcept {
   auto* const account = new SharedAccount(shared);
   account->lock();
   for (int i = 0; i < kProcesses && account->slot_ < 0; ++i) {
-    Slot& slot = shared->slots[i];
+    File::Slot& slot = shared->slots[i];
     if (slot.process != 0 && lives(slot.process)) continue;
     slot = {};
     slot.process = getpid();
@@ -84,7 +83,7 @@ void SharedAccount::unlock() noexcept { pthread_mutex_unlock(&file_->mutex); }
 
 uint64_t SharedAccount::used_locked(int device) noexcept {
   uint64_t sum = 0;
-  for (Slot& slot : file_->slots) {
+  for (File::Slot& slot : file_->slots) {
     if (slot.process == 0) continue;
     if (lives(slot.process)) {
       sum += slot.used[device];
@@ -127,7 +126,7 @@ std::vector<DeviceProcess> SharedAccount::processes(int device) noexcept {
   std::vector<DeviceProcess> all;
   lock();
   used_locked(device);  // who has ended has none
-  for (const Slot& slot : file_->slots) {
+  for (const File::Slot& slot : file_->slots) {
     if (slot.process == 0 || slot.contexts[device] == 0) continue;
     all.push_back({static_cast<unsigned>(slot.process), slot.used[device]});
   }

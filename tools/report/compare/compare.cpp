@@ -252,8 +252,6 @@ std::string end_of(const RunLog& log) { return log.ending.empty() ? "well, or no
 std::string safety_of(const RunLog& log) { return log.safety.empty() ? "not said" : log.safety; }
 std::string iteration_of(const RunLog& log) { return log.iteration_hashes.empty() ? "none" : hash_of_iteration(log); }
 
-uint64_t difference(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
-
 // Which figures differ no more than iterations of one run do.
 class Alike {
  public:
@@ -265,12 +263,11 @@ class Alike {
   // Of runs as a whole, whose times differ by the same share.
   bool in_share(uint64_t a, uint64_t b) const {
     if (!iterations()) return false;
-    const double share = ratio(play(times_.a, times_.b), std::max(first_.iteration_ns, second_.iteration_ns));
-    return ratio(difference(a, b), std::max(a, b)) <= share;
+    const double most = share(play(times_.a, times_.b), std::max(first_.iteration_ns, second_.iteration_ns));
+    return share(difference(a, b), std::max(a, b)) <= most;
   }
 
  private:
-  static double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
   bool met(bool planned, uint64_t RunIteration::*what) const {
     return meet(spread_of(a_, planned, what), spread_of(b_, planned, what));
   }

@@ -24,7 +24,6 @@ struct Pair {
 };
 
 uint64_t moved(const Travel& one) { return one.out_bytes + one.in_bytes; }
-uint64_t difference(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
 
 bool differ(const Pair& pair) {
   return pair.a.out_bytes != pair.b.out_bytes || pair.a.in_bytes != pair.b.in_bytes ||

@@ -18,6 +18,8 @@ Json chosen_row(const char* label, uint64_t before, uint64_t after, Unit unit);
 const char* same_words(std::optional<bool> same);
 Json text_row(const char* label, const std::string& before, const std::string& after);
 
+inline uint64_t difference(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
+
 // Figures beside each other, of which none is better.
 Json without_judgement(Json row);
 // Of times: "88 ns instead of 100 ns", or "100 ns in both" where they read alike.

@@ -13,6 +13,9 @@
 
 namespace reprise::probe {
 
+inline constexpr size_t kMiB = size_t{1} << 20;
+inline constexpr size_t kWantedChunk = 2 * kMiB;  // the planner's default
+
 struct Options {
   int device = 0;
   double seconds = 60;        // for each section

@@ -13,8 +13,8 @@ namespace reprise::probe {
 namespace {
 
 constexpr size_t kChunks = 4;
-constexpr uint64_t kWords = 1 << 16;  // written and checked in each round: more than an L1 cache holds
-constexpr unsigned kRounds = 10'000;
+constexpr uint64_t kWordsARound = 1 << 16;  // written and checked in each round: more than an L1 cache holds
+constexpr unsigned kMostRounds = 10'000;
 
 // Two views of the same chunks, in another order each, as stitched tensors have them.
 struct Views {
@@ -30,7 +30,7 @@ Result<Views> make_views(const Device& device) {
   Views views;
   const auto bytes = granularity(device, device_memory(device), CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   if (!bytes.ok()) return bytes.status();
-  views.chunk_bytes = std::max<size_t>(bytes.value(), kWords * sizeof(uint32_t));
+  views.chunk_bytes = std::max<size_t>(bytes.value(), kWordsARound * sizeof(uint32_t));
   views.chunk_bytes = (views.chunk_bytes + bytes.value() - 1) / bytes.value() * bytes.value();
   auto chunks = make_chunks(device, device_memory(device), views.chunk_bytes, kChunks);
   if (!chunks.ok()) return chunks.status();
@@ -46,7 +46,7 @@ Result<Views> make_views(const Device& device) {
   return Result<Views>(std::move(views));
 }
 
-struct Way {
+struct AccessWay {
   bool kernel_writes;
   bool kernel_reads;
   bool two_streams;
@@ -64,7 +64,7 @@ class Rounds {
     for (int i = 0; i < 2; ++i) {
       auto stream = device.make_stream();
       auto event = device.make_event(CU_EVENT_DISABLE_TIMING);
-      auto buffer = device.allocate(kWords * sizeof(uint32_t));
+      auto buffer = device.allocate(kWordsARound * sizeof(uint32_t));
       auto counter = device.allocate(sizeof(uint32_t));
       for (const Status& status : {stream.status(), event.status(), buffer.status(), counter.status()})
         PROBE_TRY(status);
@@ -77,7 +77,7 @@ class Rounds {
   }
 
   // One write through the first range, one read through the second, checked on the device.
-  Status once(const Way& way, uint32_t seed) {
+  Status once(const AccessWay& way, uint32_t seed) {
     const CUstream write_stream = streams_[0].get();
     const CUstream read_stream = streams_[way.two_streams ? 1 : 0].get();
     PROBE_TRY(write(way.kernel_writes, seed, write_stream));
@@ -100,7 +100,7 @@ class Rounds {
     config.hStream = streams_[0].get();
     config.attrs = &attribute;
     config.numAttrs = 1;
-    uint64_t words = kWords;
+    uint64_t words = kWordsARound;
     CUdeviceptr counter = counters_[0].get();
     CUdeviceptr unused = counters_[1].get();
     void* arguments[] = {&reader, &words, &seed, &counter, &unused};
@@ -133,23 +133,25 @@ class Rounds {
   Rounds(const Device& device, const Views& views) : device_(&device), views_(&views) {}
 
   Status kernel_fill(CUfunction function, CUdeviceptr where, uint32_t seed, CUstream stream) {
-    return check(device_->driver(), launch(*device_, function, 64, 256, stream, where, kWords, seed), "cuLaunchKernel");
+    return check(device_->driver(), launch(*device_, function, 64, 256, stream, where, kWordsARound, seed),
+                 "cuLaunchKernel");
   }
   Status write(bool by_kernel, uint32_t seed, CUstream stream) {
     if (by_kernel) return kernel_fill(kernels_[0], views_->writer(), seed, stream);
     PROBE_TRY(kernel_fill(kernels_[0], buffers_[0].get(), seed, stream));
-    PROBE_CALL(device_->driver(), cuMemcpyDtoDAsync, views_->writer(), buffers_[0].get(), kWords * sizeof(uint32_t),
-               stream);
+    PROBE_CALL(device_->driver(), cuMemcpyDtoDAsync, views_->writer(), buffers_[0].get(),
+               kWordsARound * sizeof(uint32_t), stream);
     return Status::success();
   }
   Status read(bool by_kernel, uint32_t seed, CUstream stream) {
     CUdeviceptr where = views_->reader();
     if (!by_kernel) {
       where = buffers_[1].get();
-      PROBE_CALL(device_->driver(), cuMemcpyDtoDAsync, where, views_->reader(), kWords * sizeof(uint32_t), stream);
+      PROBE_CALL(device_->driver(), cuMemcpyDtoDAsync, where, views_->reader(), kWordsARound * sizeof(uint32_t),
+                 stream);
     }
     return check(device_->driver(),
-                 launch(*device_, kernels_[1], 64, 256, stream, where, kWords, seed, counters_[0].get()),
+                 launch(*device_, kernels_[1], 64, 256, stream, where, kWordsARound, seed, counters_[0].get()),
                  "cuLaunchKernel");
   }
   Status follow(size_t event, CUstream before, CUstream after) {
@@ -172,15 +174,15 @@ template <typename Once>
 Status count_rounds(SectionContext& context, Rounds& rounds, const Limit& limit, const std::string& name, Once&& once) {
   PROBE_TRY(rounds.clear());
   unsigned done = 0;
-  while (done < kRounds && !(limit.over() && done > 0)) {
+  while (done < kMostRounds && !(limit.over() && done > 0)) {
     PROBE_TRY(once(0x1000 + done));
     // Bounds how far ahead of the device the host runs, so that the limit is kept.
     if (++done % 128 == 0) PROBE_TRY(context.device.synchronize());
   }
   const auto wrong = rounds.mismatches();
   if (!wrong.ok()) return wrong.status();
-  context.report.fact(name, Json{{"rounds", done}, {"mismatches", wrong.value()}, {"words_per_round", kWords}});
-  if (done < kRounds) context.report.set_partial();
+  context.report.fact(name, Json{{"rounds", done}, {"mismatches", wrong.value()}, {"words_per_round", kWordsARound}});
+  if (done < kMostRounds) context.report.set_partial();
   return Status::success();
 }
 
@@ -188,7 +190,7 @@ Status count_rounds(SectionContext& context, Rounds& rounds, const Limit& limit,
 Status self_test(SectionContext& context, Rounds& rounds) {
   const auto wrong = rounds.mistaken(1, 2);
   if (!wrong.ok()) return wrong.status();
-  context.report.fact("the check sees stale words", wrong.value() > kWords / 2);
+  context.report.fact("the check sees stale words", wrong.value() > kWordsARound / 2);
   return Status::success();
 }
 
@@ -203,7 +205,7 @@ Status all_ways(SectionContext& context) {
   for (const bool two_streams : {false, true}) {
     for (const bool kernel_writes : {true, false}) {
       for (const bool kernel_reads : {true, false}) {
-        const Way way{kernel_writes, kernel_reads, two_streams};
+        const AccessWay way{kernel_writes, kernel_reads, two_streams};
         const std::string name =
             fmt::format("{} writes, {} reads, {}", kernel_writes ? "kernel" : "copy", kernel_reads ? "kernel" : "copy",
                         two_streams ? "two streams" : "one stream");

@@ -10,7 +10,7 @@ namespace reprise::probe {
 namespace {
 
 constexpr unsigned kCalls = 1000;  // in one sample
-constexpr unsigned kRepeats = 20;
+constexpr unsigned kSamplesOfCalls = 20;
 
 struct Parameters4096 {
   uint8_t bytes[4088];
@@ -21,7 +21,7 @@ template <typename Call>
 Status per_call(SectionContext& context, const char* name, Call&& call, unsigned calls = kCalls,
                 Json parameters = Json::object()) {
   std::vector<double> samples;
-  PROBE_TRY(repeat(context.limit, kRepeats, samples, [&]() -> Result<double> {
+  PROBE_TRY(repeat(context.limit, kSamplesOfCalls, samples, [&]() -> Result<double> {
     const Stopwatch watch;
     for (unsigned i = 0; i < calls; ++i) PROBE_TRY(call());
     const double nanoseconds = watch.nanoseconds() / calls;
@@ -49,7 +49,7 @@ Status launches(SectionContext& context) {
   PROBE_TRY(per_call(context, "launch call, empty kernel", launch_empty, 256));
   PROBE_TRY(per_call(context, "launch call, 4 KiB parameters", launch_large, 256));
   std::vector<double> on_device;
-  PROBE_TRY(repeat(context.limit, kRepeats, on_device, [&]() -> Result<double> {
+  PROBE_TRY(repeat(context.limit, kSamplesOfCalls, on_device, [&]() -> Result<double> {
     auto time = device_time(device, queue, [&]() -> Status {
       for (unsigned i = 0; i < kCalls; ++i) PROBE_TRY(launch_empty());
       return Status::success();
@@ -98,7 +98,7 @@ Status events(SectionContext& context) {
   // A chain of kernels that changes the stream by an event at every step, against the same chain on one stream.
   std::vector<double> chains[2];
   for (const bool crossing : {false, true}) {
-    PROBE_TRY(repeat(context.limit, kRepeats, chains[crossing], [&]() -> Result<double> {
+    PROBE_TRY(repeat(context.limit, kSamplesOfCalls, chains[crossing], [&]() -> Result<double> {
       constexpr unsigned kSteps = 400;
       auto time = device_time(device, streams[0], [&]() -> Status {
         for (unsigned i = 0; i < kSteps; ++i) {
@@ -207,7 +207,7 @@ Status allocation_pairs(SectionContext& context, const char* allocate_name, cons
   for (const size_t bytes : {size_t{4} << 10, size_t{2} << 20, size_t{256} << 20}) {
     if (bytes > context.device.usable_bytes()) continue;
     std::vector<double> allocated, freed, ignored;
-    PROBE_TRY(repeat(context.limit, kRepeats, ignored, [&]() -> Result<double> {
+    PROBE_TRY(repeat(context.limit, kSamplesOfCalls, ignored, [&]() -> Result<double> {
       CUdeviceptr pointer = 0;
       const Stopwatch first;
       PROBE_TRY(allocate(&pointer, bytes));

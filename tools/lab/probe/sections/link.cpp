@@ -15,17 +15,17 @@ namespace reprise::probe {
 namespace {
 
 constexpr double kWindow = 30e6;  // nanoseconds of traffic in one sample
-constexpr unsigned kRepeats = 5;
+constexpr unsigned kSamplesOfLanes = 5;
 constexpr size_t kPlain = size_t{128} << 20;  // of buffers, where not the size itself is asked about
 
 // Buffers on both sides for one direction; copies walk through them.
-struct Way {
+struct CopyWay {
   bool to_device = true;
   DeviceBuffer device;
   const HostMemory* host = nullptr;
 };
 
-Result<Lane> copy_lane(const Device& device, const Way& way, size_t bytes) {
+Result<Lane> copy_lane(const Device& device, const CopyWay& way, size_t bytes) {
   auto stream = device.make_stream();
   if (!stream.ok()) return stream.status();
   Lane lane;
@@ -94,7 +94,7 @@ Result<uint32_t> compute_rounds(const Device& device, const Kernels& kernels) {
 }
 
 // What lanes of one name carry, all of them at work. `unit_per_item`: what an item of it counts.
-struct Named {
+struct NamedLane {
   std::string name;
   std::vector<size_t> lanes;
   double unit_per_item = 1;
@@ -103,11 +103,11 @@ struct Named {
 };
 
 // Measures `lanes` together; `medians`, when given, gets one number for each of `named`.
-Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std::vector<Named>& named,
+Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std::vector<NamedLane>& named,
                     std::vector<double>* medians = nullptr) {
   std::vector<std::vector<double>> samples(named.size());
   std::vector<double> ignored;
-  PROBE_TRY(repeat(context.limit, kRepeats, ignored, [&]() -> Result<double> {
+  PROBE_TRY(repeat(context.limit, kSamplesOfLanes, ignored, [&]() -> Result<double> {
     auto rates = run_lanes(context.device, lanes, kWindow);
     if (!rates.ok()) return rates.status();
     for (size_t i = 0; i < named.size(); ++i) {
@@ -141,7 +141,7 @@ class Link {
       auto buffer = device_.allocate(bytes);
       for (const Status& status : {host.status(), buffer.status()}) PROBE_TRY(status);
       hosts_.push_back(std::make_unique<HostMemory>(std::move(host.value())));
-      ways_.push_back(Way{to_device, std::move(buffer.value()), hosts_.back().get()});
+      ways_.push_back(CopyWay{to_device, std::move(buffer.value()), hosts_.back().get()});
     }
     bytes_ = bytes;
     kind_ = kind;
@@ -151,7 +151,7 @@ class Link {
   // Directions: 1 to the device, 2 to the host, 3 both. With `streams` lanes for each.
   Status copies(int directions, size_t bytes, int streams, std::vector<double>* medians = nullptr) {
     std::vector<Lane> lanes;
-    std::vector<Named> named;
+    std::vector<NamedLane> named;
     const Json parameters = {{"bytes", bytes}, {"memory", to_string(kind_)}, {"streams_per_direction", streams}};
     for (size_t way = 0; way < 2; ++way) {
       if (!(directions & (1 << way))) continue;
@@ -217,11 +217,11 @@ class Link {
         }
         const double moved = static_cast<double>(kernels.value().words) * 8;  // read and written by the stream kernel
         const std::string kernel_name = compute ? "compute kernel" : "bandwidth-bound kernel";
-        std::vector<Named> named = {{kernel_name,
-                                     {0},
-                                     compute ? 1.0 : moved,
-                                     compute ? "kernels/s" : "bytes/s",
-                                     {{"beside", copying ? "both copies" : "nothing"}}}};
+        std::vector<NamedLane> named = {{kernel_name,
+                                         {0},
+                                         compute ? 1.0 : moved,
+                                         compute ? "kernels/s" : "bytes/s",
+                                         {{"beside", copying ? "both copies" : "nothing"}}}};
         for (size_t lane = 1; lane < lanes.size(); ++lane) {
           named.push_back({lane == 1 ? "H2D while both" : "D2H while both",
                            {lane},
@@ -303,7 +303,7 @@ class Link {
   SectionContext& context_;
   const Device& device_;
   std::vector<std::unique_ptr<HostMemory>> hosts_;
-  std::vector<Way> ways_;
+  std::vector<CopyWay> ways_;
   size_t bytes_ = 0;
   HostKind kind_ = HostKind::pinned;
 };

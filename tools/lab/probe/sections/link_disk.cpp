@@ -16,7 +16,6 @@
 namespace reprise::probe {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kStep = 16 * kMiB;      // the largest request
 constexpr double kJobNanoseconds = 2e8;  // what one job should take, so that every method has its turn
 constexpr size_t kSmall = 4096;

@@ -8,8 +8,6 @@
 namespace reprise::probe {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-
 double rate(size_t bytes, double nanoseconds) { return static_cast<double>(bytes) / nanoseconds * 1e9; }
 
 }  // namespace

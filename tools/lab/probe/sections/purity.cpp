@@ -14,8 +14,8 @@
 namespace reprise::probe {
 namespace {
 
-constexpr unsigned kRepeats = 100;
-constexpr uint64_t kWords = 1 << 20;
+constexpr unsigned kRunsOfKernel = 100;
+constexpr uint64_t kBufferWords = 1 << 20;
 
 struct Buffers {
   DeviceBuffer in, out, other_in, other_out;
@@ -25,7 +25,7 @@ struct Buffers {
 Result<Buffers> make_buffers(const Device& device) {
   Buffers buffers;
   for (DeviceBuffer* buffer : {&buffers.in, &buffers.out, &buffers.other_in, &buffers.other_out}) {
-    auto made = device.allocate(kWords * sizeof(uint32_t));
+    auto made = device.allocate(kBufferWords * sizeof(uint32_t));
     if (!made.ok()) return made.status();
     *buffer = std::move(made.value());
   }
@@ -41,29 +41,31 @@ struct OwnKernel {
   const char* name;
   CUresult (*run)(const Device& device, CUfunction function, const Buffers& buffers);
 };
-const OwnKernel kKernels[] = {
-    {"probe_fill", [](const Device& d, CUfunction f,
-                      const Buffers& b) { return launch(d, f, 256, 256, b.stream.get(), b.out.get(), kWords, 7u); }},
-    {"probe_stream",
-     [](const Device& d, CUfunction f, const Buffers& b) {
-       return launch(d, f, 256, 256, b.stream.get(), b.in.get(), b.out.get(), kWords);
-     }},
-    {"probe_compute",
-     [](const Device& d, CUfunction f, const Buffers& b) {
-       return launch(d, f, kWords / 256, 256, b.stream.get(), b.out.get(), 50u);
-     }},
-    {"probe_layer_norm", [](const Device& d, CUfunction f, const Buffers& b) {
-       return launch(d, f, kWords / 1024, 256, b.stream.get(), b.in.get(), b.out.get(), 1024u);
-     }}};
+const OwnKernel kKernels[] = {{"probe_fill",
+                               [](const Device& d, CUfunction f, const Buffers& b) {
+                                 return launch(d, f, 256, 256, b.stream.get(), b.out.get(), kBufferWords, 7u);
+                               }},
+                              {"probe_stream",
+                               [](const Device& d, CUfunction f, const Buffers& b) {
+                                 return launch(d, f, 256, 256, b.stream.get(), b.in.get(), b.out.get(), kBufferWords);
+                               }},
+                              {"probe_compute",
+                               [](const Device& d, CUfunction f, const Buffers& b) {
+                                 return launch(d, f, kBufferWords / 256, 256, b.stream.get(), b.out.get(), 50u);
+                               }},
+                              {"probe_layer_norm", [](const Device& d, CUfunction f, const Buffers& b) {
+                                 return launch(d, f, kBufferWords / 1024, 256, b.stream.get(), b.in.get(), b.out.get(),
+                                               1024u);
+                               }}};
 
 // The output after poisoning it and launching.
 Status run_poisoned(const Device& device, const OwnKernel& kernel, CUfunction function, const Buffers& buffers,
                     uint32_t poison, std::vector<uint32_t>& output) {
   const Driver& driver = device.driver();
-  PROBE_CALL(driver, cuMemsetD32Async, buffers.out.get(), poison, kWords, buffers.stream.get());
+  PROBE_CALL(driver, cuMemsetD32Async, buffers.out.get(), poison, kBufferWords, buffers.stream.get());
   PROBE_TRY(check(driver, kernel.run(device, function, buffers), "cuLaunchKernel"));
   PROBE_CALL(driver, cuStreamSynchronize, buffers.stream.get());
-  PROBE_CALL(driver, cuMemcpyDtoH, output.data(), buffers.out.get(), kWords * sizeof(uint32_t));
+  PROBE_CALL(driver, cuMemcpyDtoH, output.data(), buffers.out.get(), kBufferWords * sizeof(uint32_t));
   return Status::success();
 }
 
@@ -72,17 +74,17 @@ Status own_kernel(SectionContext& context, const OwnKernel& kernel, const Buffer
   const auto function = device.kernel(kernel.name);
   const auto busy = device.kernel("probe_stream");
   for (const Status& status : {function.status(), busy.status()}) PROBE_TRY(status);
-  std::vector<uint32_t> reference(kWords);
-  std::vector<uint32_t> output(kWords);
+  std::vector<uint32_t> reference(kBufferWords);
+  std::vector<uint32_t> output(kBufferWords);
   PROBE_TRY(run_poisoned(device, kernel, function.value(), buffers, 0x7fc0dead, reference));
   for (const bool beside : {false, true}) {
     unsigned equal = 0;
     unsigned done = 0;
-    while (done < kRepeats && !context.limit.over()) {
+    while (done < kRunsOfKernel && !context.limit.over()) {
       if (beside)
         PROBE_TRY(check(device.driver(),
                         launch(device, busy.value(), 64, 256, buffers.other_stream.get(), buffers.other_in.get(),
-                               buffers.other_out.get(), kWords),
+                               buffers.other_out.get(), kBufferWords),
                         "cuLaunchKernel"));
       PROBE_TRY(run_poisoned(device, kernel, function.value(), buffers, 0x7fc00000u + done, output));
       equal += output == reference ? 1u : 0u;
@@ -101,10 +103,10 @@ Status own_kernels(SectionContext& context) {
   if (!fill.ok()) return fill.status();
   // Floats of every size, not-a-numbers among them: the bits must still be equal.
   for (const DeviceBuffer* buffer : {&buffers.value().in, &buffers.value().other_in}) {
-    PROBE_TRY(
-        check(context.driver,
-              launch(context.device, fill.value(), 256, 256, buffers.value().stream.get(), buffer->get(), kWords, 3u),
-              "cuLaunchKernel"));
+    PROBE_TRY(check(
+        context.driver,
+        launch(context.device, fill.value(), 256, 256, buffers.value().stream.get(), buffer->get(), kBufferWords, 3u),
+        "cuLaunchKernel"));
   }
   for (const OwnKernel& kernel : kKernels) {
     if (context.limit.over()) break;

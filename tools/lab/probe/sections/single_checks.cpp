@@ -76,19 +76,19 @@ Result<Json> check_kernel_as_function(const Device& device) {
   return parameter_info(driver, false, kernel);
 }
 
-struct Named {
+struct NamedCheck {
   const char* name;
   Check check;
 };
-constexpr std::array<Named, 4> kChecks = {{{"read-only", check_read_only},
-                                           {"launches", check_launches},
-                                           {"function-as-kernel", check_function_as_kernel},
-                                           {"kernel-as-function", check_kernel_as_function}}};
+constexpr std::array<NamedCheck, 4> kChecks = {{{"read-only", check_read_only},
+                                                {"launches", check_launches},
+                                                {"function-as-kernel", check_function_as_kernel},
+                                                {"kernel-as-function", check_kernel_as_function}}};
 
 }  // namespace
 
 int run_single_check(const std::string& name, int ordinal) {
-  for (const Named& named : kChecks) {
+  for (const NamedCheck& named : kChecks) {
     if (name != named.name) continue;
     const auto driver = open_driver();
     if (!driver.ok()) return 3;

@@ -16,8 +16,6 @@
 namespace reprise::probe {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-
 // Time per call, nanoseconds, of each step over `count` chunks.
 struct Costs {
   std::vector<double> create, map, access_chunk, access_range, unmap_chunk, unmap_range, release;

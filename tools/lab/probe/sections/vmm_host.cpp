@@ -7,11 +7,9 @@
 namespace reprise::probe {
 namespace {
 
-constexpr size_t kWantedChunk = size_t{2} << 20;
-
 // Bytes per second of `work` on the device, 10 repeats.
 template <typename Work>
-Status rate(SectionContext& context, const char* name, size_t bytes, CUstream stream, Work&& work) {
+Status measure_rate(SectionContext& context, const char* name, size_t bytes, CUstream stream, Work&& work) {
   std::vector<double> samples;
   PROBE_TRY(repeat(context.limit.part(0.2), 10, samples, [&] { return device_time(context.device, stream, work); }));
   for (double& sample : samples) sample = static_cast<double>(bytes) / sample * 1e9;
@@ -19,7 +17,7 @@ Status rate(SectionContext& context, const char* name, size_t bytes, CUstream st
   return Status::success();
 }
 
-Status rates(SectionContext& context, CUdeviceptr host, size_t bytes) {
+Status measure_rates(SectionContext& context, CUdeviceptr host, size_t bytes) {
   const Device& device = context.device;
   const Driver& driver = device.driver();
   auto buffer = device.allocate(bytes);
@@ -32,15 +30,15 @@ Status rates(SectionContext& context, CUdeviceptr host, size_t bytes) {
   if (!read.ok()) return read.status();
   const CUdeviceptr there = buffer.value().get();
   const CUstream queue = stream.value().get();
-  PROBE_TRY(rate(context, "copy from host chunks", bytes, queue, [&]() -> Status {
+  PROBE_TRY(measure_rate(context, "copy from host chunks", bytes, queue, [&]() -> Status {
     PROBE_CALL(driver, cuMemcpyAsync, there, host, bytes, queue);
     return Status::success();
   }));
-  PROBE_TRY(rate(context, "copy to host chunks", bytes, queue, [&]() -> Status {
+  PROBE_TRY(measure_rate(context, "copy to host chunks", bytes, queue, [&]() -> Status {
     PROBE_CALL(driver, cuMemcpyAsync, host, there, bytes, queue);
     return Status::success();
   }));
-  return rate(context, "kernel reads host chunks", bytes, queue, [&] {
+  return measure_rate(context, "kernel reads host chunks", bytes, queue, [&] {
     const CUresult result =
         launch(device, read.value(), 1056, 256, queue, host, uint64_t{bytes / 4}, sum.value().get());
     return check(driver, result, "cuLaunchKernel");
@@ -69,7 +67,7 @@ Status measure_host_mappings(SectionContext& context) {
   if (!view.ok()) return view.status();
   context.report.measure("reserve, map and allow", "ns", {map.nanoseconds() / static_cast<double>(count)}, parameters);
   context.report.fact("host NUMA chunks", "mapped");
-  return rates(context, view.value().address(), count * chunk_bytes);
+  return measure_rates(context, view.value().address(), count * chunk_bytes);
 }
 
 }  // namespace reprise::probe

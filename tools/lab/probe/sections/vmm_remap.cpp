@@ -5,9 +5,8 @@
 namespace reprise::probe {
 namespace {
 
-constexpr size_t kWantedChunk = size_t{2} << 20;  // the planner's default
 constexpr size_t kPlaces = 64;
-constexpr unsigned kRounds = 20;
+constexpr unsigned kRemapRounds = 20;
 
 }  // namespace
 
@@ -26,7 +25,7 @@ Status measure_remaps(SectionContext& context, const Limit& limit, bool busy) {
   for (size_t place = 0; place < kPlaces; ++place) held[place] = place;
   std::vector<double> samples;
   std::vector<double> ignored;
-  PROBE_TRY(repeat(limit, kRounds, ignored, [&]() -> Result<double> {
+  PROBE_TRY(repeat(limit, kRemapRounds, ignored, [&]() -> Result<double> {
     if (ignored.empty()) samples.clear();  // what the warm-up left
     for (size_t place = 0; place < kPlaces; ++place) {
       const Stopwatch watch;
