@@ -11,8 +11,8 @@ import sys
 import time
 
 TARGETS = ["reprise", "reprise_preload", "reprise_nvml", "reprise_sim_cuda", "reprise_sim_cudart", "chargpt", "chargpt_twins"]
-# Large enough that most of its memory is in activations, as with real models; nothing else is set.
-MODEL = ["--batch", "32", "--steps", "12", "--seed", "7"]
+# Large enough that most of its memory is in activations, as with real models, and that a plan is followed; nothing else is set.
+MODEL = ["--batch", "32", "--steps", "8", "--seed", "7"]
 MIB = 2**20
 
 

@@ -47,6 +47,8 @@ void read_max_threads(Bytes payload, KernelImage& kernel) {
 
 }  // namespace
 
+Status corrupt_cubin(const char* what) { return {StatusCode::corrupt, std::string("cubin: ") + what}; }
+
 bool is_in_file(const Elf64_Shdr& section) {
   for (const uint32_t type :
        {uint32_t{SHT_NULL}, uint32_t{SHT_NOBITS}, kGlobalMemory, kLocalMemory, kSharedMemory, kReservedSharedMemory}) {

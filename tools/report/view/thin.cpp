@@ -13,13 +13,13 @@ namespace {
 // Bars shorter than `width` that begin within one `width` of a lane become one.
 std::vector<ThinBar> joined(const std::vector<Bar>& bars, uint64_t width) {
   std::vector<ThinBar> result;
-  constexpr size_t kNone = ~size_t{0};
-  size_t open[kLaneCount] = {kNone, kNone, kNone};
+  constexpr size_t kNoGroup = ~size_t{0};
+  size_t open[kLaneCount] = {kNoGroup, kNoGroup, kNoGroup};
   for (const Bar& bar : bars) {
     const uint64_t ns = bar.time.end_ns - bar.time.start_ns;
     size_t& group = open[static_cast<int>(bar.lane)];
     const bool small = ns < width;
-    if (small && group != kNone && bar.time.start_ns < result[group].bar.time.start_ns + width) {
+    if (small && group != kNoGroup && bar.time.start_ns < result[group].bar.time.start_ns + width) {
       ThinBar& into = result[group];
       if (into.bar.name != bar.name) into.bar.name = "several";
       into.bar.time.end_ns = std::max(into.bar.time.end_ns, bar.time.end_ns);
@@ -28,7 +28,7 @@ std::vector<ThinBar> joined(const std::vector<Bar>& bars, uint64_t width) {
       ++into.count;
       continue;
     }
-    group = small ? result.size() : kNone;
+    group = small ? result.size() : kNoGroup;
     result.push_back({bar, 1, ns});
   }
   return result;
