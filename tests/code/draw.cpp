@@ -62,6 +62,7 @@ void follow_truth(Draw& draw, const code::Truth& truth) {
                 draw.numbers.begin() + static_cast<std::ptrdiff_t>(at));
   }
   for (const uint32_t word : truth.launch.null) {
+    draw.handles.erase(word);
     if (word + 8 <= draw.numbers.size()) std::memset(draw.numbers.data() + word, 0, 8);
   }
   if (!given.empty()) draw.dimensions.grid[0] = truth.launch.grid[0], draw.dimensions.grid[1] = 1;
@@ -90,6 +91,10 @@ Draw draw_launch(const images::KernelCode& kernel, const std::set<uint32_t>& poi
   draw.numbers.resize(parameter_bytes(kernel));
   const uint32_t style = drawer.below(3);
   for (const auto& parameter : kernel.parameters) drawer.fill(draw.numbers, parameter, style);
+  for (const auto& parameter : kernel.parameters) {
+    const bool plain = parameter.bytes == 8 && parameter.offset % 8 == 0 && !pointers.contains(parameter.offset);
+    if (plain && drawer.below(8) == 0) draw.handles[parameter.offset] = 3 * drawer.below(4);
+  }
   for (const uint32_t word : pointers) {
     if (word + 8 > draw.numbers.size()) continue;
     const bool null = truth == nullptr && drawer.below(20) == 0;
@@ -120,6 +125,10 @@ Scene make_scene(const Draw& draw, const Surroundings& surroundings, uint64_t pl
     scene.world.add(kFillings[mixed(draw.seed, n) % std::size(kFillings)]);
   }
   scene.world.set_hidden(scene.hidden);
+  for (const auto& [word, shift] : draw.handles) {
+    const uint64_t handle = scene.world.object(scene.hidden).base >> shift;
+    std::memcpy(scene.parameters.data() + word, &handle, 8);
+  }
   for (const auto& [word, object] : draw.pointers) {
     const uint64_t address = scene.world.object(object).base + draw.steps.at(word);
     std::memcpy(scene.parameters.data() + word, &address, 8);

@@ -12,10 +12,11 @@ namespace reprise::sass {
 
 struct Draw {
   Dimensions dimensions;
-  std::vector<uint8_t> numbers;         // parameters, without the pointers
-  std::map<uint32_t, size_t> pointers;  // words that lead to an object, by offset
-  std::map<uint32_t, uint32_t> steps;   // how far behind its base such a word points
-  std::vector<Filling> fillings;        // of the objects
+  std::vector<uint8_t> numbers;          // parameters, without the pointers
+  std::map<uint32_t, size_t> pointers;   // words that lead to an object, by offset
+  std::map<uint32_t, uint32_t> steps;    // how far behind its base such a word points
+  std::map<uint32_t, uint32_t> handles;  // words with the address of a hidden object, shifted down by so much
+  std::vector<Filling> fillings;         // of the objects
   uint64_t seed = 0;
 };
 

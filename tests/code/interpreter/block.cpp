@@ -8,7 +8,8 @@ namespace reprise::sass {
 namespace {
 
 constexpr uint32_t kAll = 0xffffffff;
-constexpr uint32_t kTurn = 400;  // instructions of a warp before another one runs
+constexpr uint32_t kTurn = 400;      // instructions of a warp before another one runs
+constexpr uint32_t kPatience = 100;  // branches of a group before another one of its warp runs
 
 class WarpRunner {
  public:
@@ -39,18 +40,22 @@ class WarpRunner {
     return there & lanes;
   }
 
-  // The threads at one place; those that ran last, where no other ones have waited for long.
+  // The threads at one place: those that ran last, until they wait. Compilers keep constants in uniform registers also
+  // where threads have diverged, so that a group is not interrupted; only one that goes round for long is.
   uint32_t choose() {
     const uint32_t lanes = running();
     if (lanes == 0) return 0;
     uint32_t group = at(warp_.current, lanes);
-    if (group == 0 || (group != lanes && machine_.order() % 64 == 0)) {
+    const bool waits = branched_ && ++warp_.patience > kPatience;
+    if (group == 0 || (group != lanes && waits)) {
+      warp_.patience = 0;
       uint32_t rest = lanes;
       for (uint64_t skip = machine_.order() % static_cast<uint32_t>(std::popcount(lanes)); skip > 0; --skip)
         rest &= rest - 1;
       warp_.current = warp_.pc[std::countr_zero(rest)];
       group = at(warp_.current, lanes);
     }
+    branched_ = false;
     return group;
   }
 
@@ -166,7 +171,10 @@ class WarpRunner {
     if (context.has(Part::ANY) && lanes != 0) lanes = active_;
     if (context.has(Part::ALL) && lanes != active_) lanes = 0;
     go(lanes, *to);
-    if (lanes == active_) warp_.current = *to;
+    branched_ = true;
+    const bool first =
+        lanes != 0 && machine_.order() % 2 == 0;  // which of two groups runs first is the machine's to say
+    if (lanes == active_ || first) warp_.current = *to;
   }
 
   uint32_t mask_of_first(const Context& context, uint32_t lanes) const {
@@ -266,6 +274,7 @@ class WarpRunner {
   const Operation* operation_ = nullptr;
   uint32_t pc_ = 0;
   uint32_t active_ = 0;
+  bool branched_ = false;
 };
 
 template <typename Do>

@@ -45,7 +45,8 @@ struct Warp {
   uint32_t b[16][kLanes] = {};
   std::vector<Meeting> meetings = std::vector<Meeting>(1);
   std::vector<uint8_t> stack[kLanes];
-  uint32_t current = 0;  // where the group that runs is
+  uint32_t current = 0;   // where the group that runs is
+  uint32_t patience = 0;  // how often it branched while others could have run
 };
 
 struct Program {
