@@ -137,7 +137,7 @@ class Finder {
       }
     }
     for (const auto& [name, facts] : all) {
-      if (const Status kept = store_.keep(task.wanted.at(name)->identity, facts); !kept.ok()) return kept;
+      if (Status kept = store_.keep(task.wanted.at(name)->identity, facts); !kept.ok()) return kept;
       ++made;
     }
     return {};
@@ -148,7 +148,7 @@ class Finder {
       CodeFacts facts;
       facts.kernel = name;
       facts.unknown = kNotDisassembled;
-      if (const Status kept = store_.keep(function->identity, facts); !kept.ok()) return kept;
+      if (Status kept = store_.keep(function->identity, facts); !kept.ok()) return kept;
       ++made;
     }
     return {};
