@@ -117,8 +117,8 @@ struct Call {
   uint64_t duration_ns = 0;  // as recorded
   uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
   uint32_t waited = 0;       // the program makes this call after it has waited for the first `waited` calls to complete
-  // Of a launch that touches nothing but its operands: its kernel's identity. `reprise audit` has seen it in this shape
-  // or, with kCallProven, the kernel's code proves it. Else 0.
+  // The kernel's identity, if this launch touches nothing but its operands: `reprise audit` has seen it in this shape
+  // or, with kCallProven, the kernel's code proves it. Otherwise 0.
   uint64_t audited = 0;
 };
 

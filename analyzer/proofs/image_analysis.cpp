@@ -19,8 +19,8 @@ CodeFacts not_looked_at(const images::KernelCode& kernel) {
   return facts;
 }
 
-// Of the kernels that are looked at, of functions in their sections, and of those that any kernel may call. Sections of
-// other kernels are left out with all their functions: a large image has 50 MB of text.
+// What is disassembled: the wanted kernels, the functions in their sections, and the functions that any kernel may
+// call. Sections of other kernels are left out with all their functions, because a large image has 50 MB of text.
 std::vector<uint32_t> symbols_of(const images::CodeImage& image,
                                  const std::vector<const images::KernelCode*>& kernels) {
   std::set<uint32_t> others;

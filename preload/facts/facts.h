@@ -35,8 +35,8 @@ struct AuditedShape {
 inline constexpr uint64_t kAuditedLaunches = 4;
 inline constexpr size_t kMostShapes = 1024;  // that are kept of a kernel; launches of others stay unaudited
 
-// Of the analysis of machine code (analyzer/code), which facts and plans rest on: what it says of some kernel has
-// changed when this has.
+// Version of the analysis of machine code (analyzer/code), on which facts and plans rest. It grows when the analysis
+// says something else of some kernel.
 inline constexpr uint32_t kCodeVersion = 1;
 
 enum class Answer : uint8_t { unknown, no, yes };

@@ -14,7 +14,7 @@ struct MappedFile {
   bool found = false;   // else the bytes are in no file
 };
 
-// Of the bytes of a whole image.
+// `image`: all of its bytes.
 MappedFile file_of(std::string_view image) noexcept;
 
 }  // namespace reprise::images

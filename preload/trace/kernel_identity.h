@@ -11,7 +11,7 @@
 
 namespace reprise::trace {
 
-// Of a module's code: hashes of its images for each kind of device, one after the other. `before`: 0 for the first.
+// The hash of a module's code adds the images for each kind of device, one after the other. `before`: 0 for the first.
 inline uint64_t code_of_image(uint64_t before, uint64_t content) noexcept { return hash_mix(before, content); }
 
 inline uint64_t kernel_identity(uint64_t code, std::string_view name,

@@ -192,6 +192,14 @@ class ApplyProofs : public ApplyFacts {
     site.choices = {{{code::BaseKind::parameter, word}}};
     facts.sites.emplace(site, "");
   }
+  static facts::KernelFacts nothing_seen() {
+    facts::KernelFacts seen;
+    seen.kernel = 0x88;
+    seen.name = "kernel";
+    seen.device = "a device";
+    seen.first_day = seen.last_day = "2026-11-29";
+    return seen;
+  }
   // The words of its parameters: addresses of allocations that the recording has.
   void launch_of_code(uint32_t in, uint32_t out, std::vector<uint64_t> words = {0x1000, 0x2000}) {
     launch(2, in, out);
@@ -251,11 +259,7 @@ TEST_F(ApplyProofs, HiddenAndUnusedCodeProvesNothing) {
 // Code says that the word at 0 is not written, and a launch was seen that wrote there.
 TEST_F(ApplyProofs, WhatLaunchesContradictIsNotProven) {
   launch_of_code(0, 1);
-  facts::KernelFacts seen;
-  seen.kernel = 0x88;
-  seen.name = "kernel";
-  seen.device = "a device";
-  seen.first_day = seen.last_day = "2026-11-29";
+  facts::KernelFacts seen = nothing_seen();
   seen.launches = 1;
   seen.slots = {slot(0, 1, 0), slot(8, 1, 0)};
   ASSERT_TRUE(store_.add(seen).ok());
@@ -271,11 +275,7 @@ TEST_F(ApplyProofs, WhatLaunchesContradictIsNotProven) {
 // It looks pure, and made other bytes when it was launched again.
 TEST_F(ApplyProofs, WhatWasSeenUnequalIsNotPure) {
   launch_of_code(0, 1);
-  facts::KernelFacts seen;
-  seen.kernel = 0x88;
-  seen.name = "kernel";
-  seen.device = "a device";
-  seen.first_day = seen.last_day = "2026-11-29";
+  facts::KernelFacts seen = nothing_seen();
   seen.unequal = 1;
   ASSERT_TRUE(store_.add(seen).ok());
   apply(true);
