@@ -107,7 +107,7 @@ TEST_F(Endings, APreloadedPlanThatNeverAppliesIsSaidOnceWithTheReasonOfTheRunLog
 TEST_F(Endings, APreloadedPlanForAnotherSafetyIsSaid) {
   const std::string plan = file("a.plan");
   well(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")));
-  well(reprise({"plan", trace_, "--budget", "80%", "-o", plan}));
+  well(reprise({"plan", trace_, "--safety", "strict", "--budget", "80%", "-o", plan}));
   Environment environment = preloaded("80%");
   environment["REPRISE_PLAN"] = plan;
   environment["REPRISE_SAFETY"] = "trusted";
