@@ -54,7 +54,11 @@ class FactUser {
   void run(const std::vector<const trace::Op*>& ops) {
     for (CallIndex call{0}; call < graph_.calls.size(); ++call) {
       GraphCall& entry = graph_.calls[call];
-      if (ops[call] != nullptr && !touches_more(entry)) use(known(*ops[call]), entry);
+      if (ops[call] != nullptr) {
+        const Known all = known(*ops[call]);
+        if (all.proven) leave_variables(*ops[call], entry);
+        if (!touches_more(entry)) use(all, entry);
+      }
       for (const plan::OpAccess& access : entry.call.accesses) touched_[access.tensor] = true;
     }
   }
@@ -62,8 +66,17 @@ class FactUser {
  private:
   Known known(const trace::Op& op) {
     Known known{knowledge_.shown(op), knowledge_.proven(op), false};
-    known.repeats = known.proven && knowledge_.code(op)->repeats();
+    const code::CodeFacts* const code = known.proven ? knowledge_.code(op) : nullptr;
+    known.repeats = code != nullptr && code->repeats();
     return known;
+  }
+
+  // A launch counts as one that uses its module's variables, until its code says otherwise.
+  void leave_variables(const trace::Op& op, GraphCall& entry) {
+    const auto variables = std::count_if(op.accesses.begin(), op.accesses.end(),
+                                         [&](const auto& access) { return knowledge_.is_variable(access); });
+    const bool alone = entry.foreign.size() == static_cast<size_t>(variables);
+    if (alone && variables != 0 && !knowledge_.uses_variables(op)) entry.foreign.clear();
   }
 
   void use(const Known& known, GraphCall& entry) {
@@ -117,7 +130,9 @@ void mark_complete(KernelKnowledge& knowledge, const std::vector<const trace::Op
     if (entry.call.op != trace::OpKind::launch || ops[call] == nullptr) continue;
     const trace::Op& op = *ops[call];
     if (knowledge.proven(op)) {
-      entry.call.audited = trace::find_function(knowledge.trace(), op.record.function)->identity;
+      const trace::TracedFunction* const function = trace::find_function(knowledge.trace(), op.record.function);
+      if (function == nullptr || function->identity == 0) continue;
+      entry.call.audited = function->identity;
       entry.call.flags |= plan::kCallProven;
       continue;
     }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "preload/access/pointees.h"
+#include "preload/calls/declared.h"
 #include "preload/tracking/tensor_maps.h"
 
 namespace reprise {
@@ -83,6 +84,36 @@ bool scan_structure(CommandBuilder& builder, const structures::Structure& struct
   return count > 0;
 }
 
+bool is_written(const DeclaredCall& call, uint64_t allocation) {
+  for (uint32_t i = 0; i < call.count; ++i) {
+    Allocation declared;
+    if ((call.operands[i].mode & trace::kAccessWrite) == 0) continue;
+    if (find_allocation(call.operands[i].address, &declared) && declared.id == allocation) return true;
+  }
+  return false;
+}
+
+// The library's call says all that its launches touch. One of several launches may name a part of it alone; what none
+// of its words leads to is an operand all the same. What words lead to besides is the library's, or a number.
+void use_declared(CommandBuilder& builder, const DeclaredCall& call) {
+  const uint32_t named = builder.command.access_count;
+  for (uint32_t i = 0; i < call.count; ++i) {
+    const DeclaredOperand& operand = call.operands[i];
+    Allocation allocation;
+    if (!find_allocation(operand.address, &allocation) || !is_device_memory(allocation.origin)) continue;
+    const bool written = is_written(call, allocation.id);
+    const uint32_t mode = written ? kReadWrite : uint32_t{trace::kAccessRead};
+    bool there = false;
+    for (uint32_t at = 0; at < builder.command.access_count; ++at) {
+      if (builder.accesses[at].allocation != allocation.id) continue;
+      there = true;
+      if (at < named) builder.accesses[at].mode = mode;
+    }
+    if (!there) builder.touch(allocation, operand.address, 0, mode, trace::kDeclaredParameter + i);
+  }
+  builder.flag(trace::kOpDeclared);
+}
+
 }  // namespace
 
 void scan_words(CommandBuilder& builder, const uint8_t* parameters, uint32_t begin, uint32_t bytes) noexcept {
@@ -114,7 +145,12 @@ void scan_launch(CommandBuilder& builder, const Function& function, const uint8_
   }
   add_unnamed(builder, function);
   if (function.opaque) builder.flag(trace::kOpOpaque);
-  add_pointees(builder, function.id);
+  if (const DeclaredCall* call = declared_call(); call != nullptr && call->complete) {
+    use_declared(builder, *call);
+    without_pointees(builder);
+  } else {
+    add_pointees(builder, function.id);
+  }
 }
 
 uint32_t access_room(uint32_t parameter_bytes) noexcept {

@@ -237,9 +237,13 @@ void forget_pointees(const Allocation& allocation) noexcept {
   delete table;
 }
 
-void add_pointees(CommandBuilder& builder, uint64_t reader) noexcept {
+void without_pointees(CommandBuilder& builder) noexcept {
   builder.named_accesses = builder.command.access_count;
   builder.named_bytes = builder.command.operand_bytes;
+}
+
+void add_pointees(CommandBuilder& builder, uint64_t reader) noexcept {
+  without_pointees(builder);
   builder.reader = reader;
   // Pointees may hold pointers themselves: each round looks at those that the one before it has added.
   uint32_t end;

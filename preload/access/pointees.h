@@ -41,7 +41,10 @@ void forget_pointees(const Allocation& allocation) noexcept;
 // kernel or graph, for looks.h.
 void add_pointees(CommandBuilder& builder, uint64_t reader) noexcept;
 
-// The same once more, for a blind command that the handler did not take (OrderHandler::kLookFirst).
+// In place of add_pointees(), where the command follows no address in memory.
+void without_pointees(CommandBuilder& builder) noexcept;
+
+// add_pointees() once more, for a blind command that the handler did not take (OrderHandler::kLookFirst).
 void look_again(CommandBuilder& builder) noexcept;
 
 }  // namespace reprise

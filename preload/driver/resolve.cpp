@@ -156,4 +156,21 @@ void* library_symbol(void* library, const char* name) noexcept {
   return library != nullptr ? dlsym(library, name) : nullptr;
 }
 
+void* symbol_behind(const void* caller, const char* name) noexcept {
+  Dl_info file;
+  Dl_info ours;
+  void* found = nullptr;
+  if (dladdr(caller, &file) != 0 && dladdr(reinterpret_cast<void*>(&symbol_behind), &ours) != 0) {
+    // Of the program itself this is no handle: what it names is behind us.
+    void* const loaded = dlopen(file.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (loaded != nullptr) {
+      found = dlsym(loaded, name);
+      dlclose(loaded);
+    }
+    Dl_info by;
+    if (found != nullptr && dladdr(found, &by) != 0 && by.dli_fbase == ours.dli_fbase) found = nullptr;
+  }
+  return found != nullptr ? found : dlsym(RTLD_NEXT, name);
+}
+
 }  // namespace reprise

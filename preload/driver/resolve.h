@@ -1,6 +1,6 @@
 // The only place of the library that loads libraries and looks up symbols: the real driver, and libraries that are
 // opened where they exist (CUPTI, libunwind). Callers: the driver table, the thunks' slow path, entry, activity
-// sources, call sites, the defragmenter, the enforcer, `reprise doctor`.
+// sources, call sites, the defragmenter, the enforcer, preload/libraries, `reprise doctor`.
 #pragma once
 
 namespace reprise {
@@ -18,6 +18,10 @@ void* driver_symbol(const char* name) noexcept;
 // For other libraries: RTLD_NOW | RTLD_LOCAL. nullptr when it cannot be loaded.
 void* load_library(const char* path) noexcept;
 void* library_symbol(void* library, const char* name) noexcept;
+
+// The symbol of this name, which this library exports, too, that code at `caller` would get without us: of the
+// libraries that the caller's file is linked with, else of those behind this one. nullptr: there is none.
+void* symbol_behind(const void* caller, const char* name) noexcept;
 
 // Absolute path of the file this code was loaded from (the preloaded library, or a test program).
 const char* own_path() noexcept;

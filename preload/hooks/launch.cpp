@@ -39,7 +39,7 @@ bool repeatable(const LaunchRequest& request, const CommandBuilder& builder) {
   }
   if (builder.holds_pointers || builder.host_readable || command.access_count == 0) return false;
   for (uint32_t i = 0; i < command.access_count; ++i) {
-    if (command.accesses[i].parameter_offset == trace::kNoParameter) return false;
+    if (!trace::is_in_parameters(command.accesses[i].parameter_offset)) return false;
   }
   return true;
 }

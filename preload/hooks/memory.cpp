@@ -1,6 +1,7 @@
 // Device memory: allocation and release.
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
+#include "preload/calls/declared.h"
 #include "preload/calls/handler.h"
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
@@ -50,6 +51,16 @@ CUresult allocate_around(const HookScope& scope, CUdeviceptr* address, size_t by
   const CUresult result = device < 0 ? make() : beside_ours(scope, beside, make);
   if (result != CUDA_SUCCESS) return result;
   record_allocated(make_allocate_call(bytes, origin_of(*address), stream), *address);
+  return CUDA_SUCCESS;
+}
+
+// A library's own memory, which its launches may reach in ways that no argument tells: it stays where the driver makes
+// it.
+CUresult allocate_for_library(const HookScope& scope, CUdeviceptr* address, size_t bytes) {
+  const BesideCall beside{BesideKind::pool, "cuMemAlloc", current_device(), bytes};
+  const CUresult result = beside_ours(scope, beside, [&] { return driver().cuMemAlloc(address, bytes); });
+  if (result != CUDA_SUCCESS) return result;
+  record_allocated(make_allocate_call(bytes, trace::Origin::global, CU_STREAM_LEGACY), *address);
   return CUDA_SUCCESS;
 }
 
@@ -154,6 +165,7 @@ REPRISE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   if (const HookScope scope(defragmenting()); scope) return runtime().defragmenter->allocate(address, bytes);
   const HookScope scope;
   if (!scope || address == nullptr || bytes == 0) return driver().cuMemAlloc(address, bytes);
+  if (declared_call() != nullptr && managing()) return allocate_for_library(scope, address, bytes);
   look_who_allocates();
   return allocate(address, bytes, trace::Origin::alloc, CU_STREAM_LEGACY, nullptr);
 }

@@ -84,6 +84,7 @@ enum OpFlags : uint16_t {
   kOpHostVisible = 2,  // writes memory that the host can read
   kOpOpaque = 4,       // what it touches is not fully known: a barrier for the planner
   kOpFailed = 8,       // the driver refused it
+  kOpDeclared = 16,    // a launch within a call of a library whose arguments say all that it touches (0078)
 };
 
 struct RecordHeader {
@@ -167,6 +168,10 @@ struct AccessRecord {
   uint32_t mode;              // AccessMode bits
 };
 inline constexpr uint32_t kNoParameter = 0xffffffff;
+// Of what no parameter names, but the library's call that made the launch: this and the operand's number in the call.
+inline constexpr uint32_t kDeclaredParameter = 0x80000000;
+
+constexpr bool is_in_parameters(uint32_t parameter_offset) { return parameter_offset < kDeclaredParameter; }
 
 struct OpRecord {
   RecordHeader header;  // flags: OpFlags

@@ -117,6 +117,7 @@ void TextForm::op_flags(uint16_t flags) {
   if ((flags & kOpSynchronous) != 0) add(" synchronous");
   if ((flags & kOpHostVisible) != 0) add(" host_visible");
   if ((flags & kOpOpaque) != 0) add(" opaque");
+  if ((flags & kOpDeclared) != 0) add(" declared");
   if ((flags & kOpFailed) != 0) add(" failed");
 }
 

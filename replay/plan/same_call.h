@@ -50,7 +50,8 @@ inline bool has_size(const plan::Plan& plan, const plan::Call& call, uint64_t si
 template <typename StandsFor, typename IsPointee>
 bool is_same_call(const plan::Call& call, const Command& command, Zone managed, StandsFor stands_for,
                   IsPointee is_pointee, bool any_size = false) noexcept {
-  if (!is_same_op(call, command, any_size) || ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) return false;
+  constexpr uint16_t kSame = trace::kOpOpaque | trace::kOpDeclared;
+  if (!is_same_op(call, command, any_size) || ((call.flags ^ command.flags) & kSame) != 0) return false;
   // What an audit has shown, or code proves, holds for this very kernel. A shape is in the signature and the tensors.
   const uint64_t kernel = (call.flags & plan::kCallProven) != 0 ? command.code : command.kernel;
   if (!any_size && call.audited != 0 && kernel != call.audited) return false;

@@ -92,14 +92,15 @@ std::set<std::string> declared_functions(const std::string& folder, const std::v
 }
 
 std::map<std::string, std::vector<std::string>> declared_parameters(const std::string& folder,
-                                                                    const std::vector<std::string>& headers) {
+                                                                    const std::vector<std::string>& headers,
+                                                                    const std::string& linkage) {
   std::map<std::string, std::vector<std::string>> result;
+  const std::regex declaration("\\b" + linkage + R"(\s+(cu\w+)\s*\(([^;{}]*)\)\s*;)");
   for (const std::string& header : headers) {
     const std::string text = without_comments(read_file(folder + "/" + header));
     std::map<std::string, std::string> forms;  // name of the declaration -> symbol
     static const std::regex renamed(R"(#[ \t]*define[ \t]+(cu[A-Z]\w*)[ \t]+(?:__CUDA_API_PT(?:DS|SZ)\()?(cu\w+))");
     for (const std::smatch& found : matches(text, renamed)) forms[found[1]] = found[2];
-    static const std::regex declaration(R"(\bCUDAAPI\s+(cu\w+)\s*\(([^;{}]*)\)\s*;)");
     for (const std::smatch& found : matches(text, declaration)) {
       // The first declaration of a renamed name is the newer form's; an older form stands further down, under its own.
       std::string symbol = found[1];

@@ -24,7 +24,8 @@ std::set<std::string> declared_functions(const std::string& folder, const std::v
 // The parameters of every function that the headers declare, as they stand there ("CUstream hStream"), by symbol: where
 // a macro gives a name to a newer form, the declaration is that form's.
 std::map<std::string, std::vector<std::string>> declared_parameters(const std::string& folder,
-                                                                    const std::vector<std::string>& headers);
+                                                                    const std::vector<std::string>& headers,
+                                                                    const std::string& linkage = "CUDAAPI");
 
 // cudaTypedefs.h: (base name, "" or "_ptsz" or "_ptds") -> versions of its forms, ascending.
 std::map<std::pair<std::string, std::string>, std::set<int>> typedef_versions(const std::string& header);

@@ -89,6 +89,79 @@ TEST_P(StandIns, LibraryExportsEveryFunctionOfTheHeaders) {
 
 TEST_P(StandIns, LibraryExportsTheTable) { EXPECT_EQ(missing(GetParam().unsupported, exported_by(GetParam())), ""); }
 
+#ifdef REPRISE_SIM_CUBLAS
+// preload/libraries/calls.def against the headers: every address is in the row, and what is const is only read.
+struct ForwardedCall {
+  const char* symbol;
+  size_t words;
+  std::set<size_t> read;
+  std::set<size_t> written;
+  bool handle;
+};
+constexpr bool handle = true;
+constexpr bool nothing = false;
+#define REPRISE_SET(...) \
+  { __VA_ARGS__ }
+#define REPRISE_LIBRARY_CALL(symbol, words, read, written, first) \
+  ForwardedCall{#symbol, words, REPRISE_SET read, REPRISE_SET written, first},
+const std::vector<ForwardedCall> kForwarded = {
+#include "preload/libraries/calls.def"
+};
+#undef REPRISE_LIBRARY_CALL
+
+TEST(Forwarded, CallsHaveTheAddressesThatTheHeadersDeclare) {
+  const auto declared = declared_parameters(REPRISE_CUBLAS_HEADERS, {"cublas_api.h"}, "CUBLASWINAPI");
+  ASSERT_GT(kForwarded.size(), 50u);
+  for (const ForwardedCall& call : kForwarded) {
+    const auto found = declared.find(call.symbol);
+    ASSERT_NE(found, declared.end()) << call.symbol;
+    EXPECT_EQ(found->second.size(), call.words) << call.symbol;
+    EXPECT_EQ(found->second[0].starts_with("cublasHandle_t"), call.handle) << call.symbol;
+    std::set<size_t> read;
+    std::set<size_t> written;
+    for (size_t i = 0; i < found->second.size(); ++i) {
+      const std::string& parameter = found->second[i];
+      if (has(parameter, "*")) (has(parameter, "const") ? read : written).insert(i);
+      EXPECT_FALSE(has(parameter, "**") || has(parameter, "[]") || has(parameter, "float alpha")) << call.symbol;
+    }
+    EXPECT_EQ(call.read, read) << call.symbol;
+    EXPECT_EQ(call.written, written) << call.symbol;
+  }
+}
+
+TEST(Forwarded, AttributesHaveTheNumbersOfTheHeader) {
+  std::ifstream file(std::string(REPRISE_CUBLAS_HEADERS) + "/cublasLt.h");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::pair<std::string, int> rows[] = {
+#define REPRISE_PRODUCT_ATTRIBUTE(name, number, kind) {"CUBLASLT_MATMUL_DESC_" #name, number},
+#define REPRISE_MATRIX_ATTRIBUTE(name, number, kind) {"CUBLASLT_MATRIX_LAYOUT_" #name, number},
+#include "preload/libraries/attributes.def"
+#undef REPRISE_PRODUCT_ATTRIBUTE
+#undef REPRISE_MATRIX_ATTRIBUTE
+  };
+  size_t known = 0;  // older headers lack the newest
+  for (const auto& [name, number] : rows) {
+    const size_t at = text.find(" " + name + " = ");
+    if (at == std::string::npos) continue;
+    ++known;
+    EXPECT_EQ(std::stoi(text.substr(at + name.size() + 4)), number) << name;
+  }
+  EXPECT_GT(known, 35u);
+  // ... and what is named a pointer there is an address here.
+  static const std::regex pointers(R"(CUBLASLT_MATMUL_DESC_(\w+_POINTER) = )");
+  for (std::sregex_iterator found(text.begin(), text.end(), pointers); found != std::sregex_iterator(); ++found) {
+    const std::string name = (*found)[1];
+    bool is_address = false;
+#define REPRISE_PRODUCT_ATTRIBUTE(row, number, kind) is_address |= name == #row && std::string(#kind) == "address";
+#define REPRISE_MATRIX_ATTRIBUTE(row, number, kind)
+#include "preload/libraries/attributes.def"
+#undef REPRISE_PRODUCT_ATTRIBUTE
+#undef REPRISE_MATRIX_ATTRIBUTE
+    EXPECT_TRUE(is_address) << name;
+  }
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(Libraries, StandIns, testing::ValuesIn(stand_ins()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 

@@ -256,6 +256,86 @@ TEST_F(ApplyProofs, HiddenAndUnusedCodeProvesNothing) {
   EXPECT_FALSE(graph_.calls[0].call.pure);
 }
 
+// Memory that no parameter names: of the program, it is not proven; a module's variables are another matter.
+TEST_F(ApplyProofs, OnlyWhatMayMoveHasToBeNamed) {
+  trace::Allocate allocate{};
+  allocate.record.allocation = 3;
+  allocate.record.origin = trace::Origin::alloc;
+  trace_.events.emplace_back(allocate);
+  for (const uint64_t unnamed : {3u, 4u}) {
+    launch_of_code(0, 1);
+    launches_.back().accesses.push_back({unnamed, 0, 0, trace::kNoParameter, kBoth});
+  }
+  mark(plan::Safety::proven);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0U);
+  EXPECT_EQ(graph_.calls[1].call.audited, 0x88U);
+}
+
+// ... and its order is that of the variables only where the code reaches them.
+TEST_F(ApplyProofs, VariablesCountWhereCodeReachesThem) {
+  for (const bool reaches : {false, true}) {
+    code::CodeFacts facts;
+    facts.kernel = "kernel";
+    add_site(facts, code::How::read, 0);
+    add_site(facts, code::How::write, 8);
+    code::Site variable;
+    variable.choices = {{{code::BaseKind::module, 1}}};
+    if (reaches) facts.sites.emplace(variable, "");
+    ASSERT_TRUE(code::CodeStore(store_.folder()).keep(0x88, facts).ok());
+    launch_of_code(0, 1);
+    launches_.back().accesses.push_back({4, 0, 1, trace::kNoParameter, kBoth});
+    graph_.calls.back().foreign = {{1, true}};
+    apply(true);
+    EXPECT_EQ(graph_.calls.back().foreign.empty(), !reaches);
+    EXPECT_EQ(graph_.calls.back().call.accesses[0].mode == kRead, !reaches);
+  }
+}
+
+// PyTorch's lpnorm_cleanup: a list of which each block uses one address, and what was on the caller's stack behind
+// them.
+TEST_F(ApplyProofs, WhatAListLeavesUnsetIsNoAddress) {
+  constexpr uint32_t kPlaces = 64;
+  code::CodeFacts facts;
+  facts.kernel = "kernel";
+  add_site(facts, code::How::read, 0);
+  code::Site list;
+  list.how = code::How::write;
+  list.choices = {{{code::BaseKind::computed, facts.symbols.place_number({0, 0})}}};
+  facts.sites.emplace(list, "");
+  ASSERT_TRUE(code::CodeStore(store_.folder()).keep(0x88, facts).ok());
+  trace::Allocate allocate{};
+  allocate.record.allocation = 1;
+  allocate.record.address = 0x1000;
+  allocate.record.size = 0x2000;
+  trace_.events.emplace_back(allocate);
+  trace_.functions[1].parameters = {{0, 8}, {8, 8 * kPlaces}};
+  trace_.functions[1].parameters_known = true;
+  std::vector<uint64_t> words(1 + kPlaces);
+  words[0] = 0x1000;
+  words[1] = words[7] = 0x2000;
+  for (const char* name : {"_ZN2at6native14lpnorm_cleanupIfEEvPKfNS0_19TensorListAddressesE", "another"}) {
+    trace_.functions[1].name = name;
+    launch_of_code(0, 1, words);
+    mark(plan::Safety::proven);
+    EXPECT_EQ(graph_.calls.back().call.audited, *name == '_' ? 0x88U : 0U) << name;
+  }
+}
+
+// What the call of a library declares needs no code; and what launches showed is never wrong.
+TEST_F(ApplyProofs, DeclaredLaunchesAreProven) {
+  for (const uint32_t function : {2U, 1U}) {  // of which the second was seen to write the word at 8
+    launch(function, 0, 1);
+    launches_.back().record.header.flags = trace::kOpDeclared;
+    launches_.back().accesses = {{1, 0, 0, 0, kRead}, {2, 0, 0, trace::kDeclaredParameter, kBoth}};
+    graph_.calls.back().call.accesses = {{0, kRead, 0, 0, 0}, {1, kBoth, 0, 0, trace::kDeclaredParameter}};
+  }
+  mark(plan::Safety::proven);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0x88U);
+  EXPECT_EQ(graph_.calls[1].call.audited, 0U);
+  apply(true, false);
+  EXPECT_EQ(mode(0, 0), kRead);
+}
+
 // Code says that the word at 0 is not written, and a launch was seen that wrote there.
 TEST_F(ApplyProofs, WhatLaunchesContradictIsNotProven) {
   launch_of_code(0, 1);
