@@ -141,7 +141,8 @@ class Arithmetic {
       return values_.add(index, from_.at(1));
     }
     if (last == 3 && fixed && shift == 0) return values_.add(from_.at(2), from_.at(1));
-    std::vector<ValueId> index{from_.at(0)};
+    const bool few_bits = fixed && shift <= 16;  // of the lower half, and its sign
+    std::vector<ValueId> index{few_bits ? values_.bounded(from_.at(0)) : from_.at(0)};
     for (size_t i = 2; i < last; ++i) index.push_back(from_.at(i));
     return values_.add(values_.opaque(index), from_.at(1));
   }

@@ -20,15 +20,16 @@ class Classifier {
  public:
   Classifier(const ValueTable& values, ValueId low, ValueId high)
       : values_(values), low_(values[low]), high_(values[high]) {
-    for (const ValueId half : {low, high}) {
-      values.symbols_of(half).each([&](SymbolNumber number) {
-        const Symbol& symbol = values_.symbols.of(number);
-        if (is_loaded(symbol.base.kind)) loaded_.insert(symbol.base);
-        if (!is_loaded(symbol.base.kind) && !is_outside(symbol.base.kind) && !symbol.upper) words_.insert(symbol.base);
-      });
-    }
     read_alternatives(low_, false, lower_);
     read_alternatives(high_, true, upper_);
+    SymbolSet all = values.symbols_of(low);
+    all |= values.symbols_of(high);
+    all.each([&](SymbolNumber number) {
+      const Symbol& symbol = values_.symbols.of(number);
+      if (is_loaded(symbol.base.kind)) loaded_.insert(symbol.base);
+      if (is_word(symbol)) words_.insert(symbol.base);
+    });
+    if (!is_relative()) leave_numbers(values.symbols_of(high));
   }
 
   AddressClass classify() const {
@@ -60,6 +61,29 @@ class Classifier {
   }
 
  private:
+  static bool is_word(const Symbol& symbol) {
+    return !is_loaded(symbol.base.kind) && !is_outside(symbol.base.kind) && !symbol.upper;
+  }
+
+  // May a number in it be the distance from its own base to another address?
+  bool is_relative() const {
+    const Bases within = inside();
+    const auto meets = [&](const Bases& choice) { return meet(choice, within); };
+    return std::any_of(lower_.begin(), lower_.end(), meets) || std::any_of(upper_.begin(), upper_.end(), meets);
+  }
+
+  // What is part of a number in the lower half, and nowhere in the upper one, is not the address: its upper half is
+  // missing.
+  void leave_numbers(const SymbolSet& high) {
+    Bases here;
+    high.each([&](SymbolNumber number) { here.insert(values_.symbols.of(number).base); });
+    for (const Bases& alternative : lower_) here.insert(alternative.begin(), alternative.end());
+    here.insert(minus_.begin(), minus_.end());
+    Bases left = words_;
+    std::erase_if(left, [&](const Base& base) { return !here.contains(base); });
+    if (!left.empty()) words_ = std::move(left);
+  }
+
   // The bases of each alternative that leads to global memory, as far as their `upper` halves are added.
   void read_alternatives(const Value& value, bool upper, std::set<Bases>& into) {
     const auto add = [&](const Sum& sum) {

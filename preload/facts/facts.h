@@ -37,7 +37,7 @@ inline constexpr size_t kMostShapes = 1024;  // that are kept of a kernel; launc
 
 // Version of the analysis of machine code (analyzer/code), on which facts and plans rest. It grows when the analysis
 // says something else of some kernel.
-inline constexpr uint32_t kCodeVersion = 1;
+inline constexpr uint32_t kCodeVersion = 2;
 
 enum class Answer : uint8_t { unknown, no, yes };
 

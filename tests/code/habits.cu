@@ -464,6 +464,19 @@ K asserting(const int* index, float* o, int n) {
   if (index[threadIdx.x] >= n) __assert_fail("index", "file", 1, "f");
   o[index[threadIdx.x] & 7 | threadIdx.x * 8] = 1;
 }
+// Numbers of a structure that holds addresses, too: one of them is added to an index from memory.
+struct Lists {
+  float* a[4];
+  int n[8];
+};
+// TRUTH numbers_beside live=0,8,16,24,64,72 read=64 write=72 hidden=0 pure=0
+K numbers_beside(Lists t, const int64_t* at, float* o) { o[at[threadIdx.x] + t.n[threadIdx.x & 7]] = 1; }
+// A distance in 32 bits leads to the other object, where both lie within 4 GiB.
+// TRUTH apart32 live=0,8,16 read=0,8 write=16 hidden=0 pure=1
+K apart32(const float* p, const float* q, float* o) {
+  const int d = (int)(q - p);
+  o[threadIdx.x] = p[d + (int)threadIdx.x];
+}
 // Beyond what is proven: an offset from one object to another lies in memory.
 // LIMIT relative live=0,8 read=0 write=8 hidden=1 pure=0
 K relative(const int64_t* a, float* o) { o[threadIdx.x] = *(const float*)((const char*)a + a[threadIdx.x]); }
