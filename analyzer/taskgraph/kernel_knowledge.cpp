@@ -138,10 +138,9 @@ bool KernelKnowledge::was_allocated(uint64_t address) const {
 
 // The parts of known structures that the launch leaves unset, by PyTorch's sources: what stands there is no address. A
 // live launch with other words in use names others, and is not the plan's.
-std::vector<structures::Range> KernelKnowledge::unset_parts(const trace::Op& op) {
-  std::vector<structures::Range> unset;
+structures::UnsetParts KernelKnowledge::unset_parts(const trace::Op& op) {
   const trace::TracedFunction* const function = trace::find_function(trace_, op.record.function);
-  if (function == nullptr || !function->parameters_known) return unset;
+  if (function == nullptr || !function->parameters_known) return {};
   const auto [known, fresh] = structures_.try_emplace(function->id);
   const std::vector<trace::ParameterLayout>& layout = function->parameters;
   if (fresh) {
@@ -152,21 +151,8 @@ std::vector<structures::Range> KernelKnowledge::unset_parts(const trace::Op& op)
   const auto is_address = [](void* user, uint64_t word) {
     return static_cast<const std::set<uint64_t>*>(user)->contains(word);
   };
-  for (uint32_t i = 0; i < known->second.count; ++i) {
-    const structures::Structure& structure = known->second.items[i];
-    if (structure.offset + structure.bytes > op.parameters.size()) continue;
-    structures::Range used[structures::kMostRanges];
-    const uint32_t count = structures::used_ranges(
-        structure, op.parameters.data(), {op.record.grid[0], op.record.grid[1]}, is_address, &addresses, used);
-    if (count == 0) continue;  // not as it should be: every word counts
-    uint32_t begin = structure.offset;
-    for (uint32_t range = 0; range < count; ++range) {
-      if (used[range].begin > begin) unset.push_back({begin, used[range].begin});
-      begin = std::max(begin, used[range].end);
-    }
-    unset.push_back({begin, structure.offset + structure.bytes});
-  }
-  return unset;
+  return structures::unset_parts(known->second, op.parameters.data(), static_cast<uint32_t>(op.parameters.size()),
+                                 {op.record.grid[0], op.record.grid[1]}, is_address, &addresses);
 }
 
 // A word that looks like an address though no access of the recording says so is taken for one, too. The parameters are
@@ -176,14 +162,11 @@ code::LaunchWords KernelKnowledge::words_of(const trace::Op& op) {
   for (const trace::AccessRecord& access : op.accesses) {
     if (access.parameter_offset != trace::kNoParameter) words.live.insert(access.parameter_offset);
   }
-  const std::vector<structures::Range> unset = unset_parts(op);
+  const structures::UnsetParts unset = unset_parts(op);
   for (uint32_t at = 0; at + kWordBytes <= op.parameters.size(); at += kWordBytes) {
     const uint64_t word = word_at(op, at);
     if (word == 0) words.null.insert(at);
-    const bool is_unset = std::any_of(unset.begin(), unset.end(), [at](const structures::Range& range) {
-      return range.begin <= at && at + kWordBytes <= range.end;
-    });
-    if (!is_unset && was_allocated(word)) words.live.insert(at);
+    if (!unset.holds(at) && was_allocated(word)) words.live.insert(at);
   }
   words.of_all = true;
   std::copy(std::begin(op.record.grid), std::end(op.record.grid), std::begin(words.grid));

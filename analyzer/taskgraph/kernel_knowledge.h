@@ -40,7 +40,7 @@ class KernelKnowledge {
   std::optional<code::Operands> operands_of(const trace::Op& op);
   bool contradicts(const trace::Op& op, const code::Operands& operands);
   bool was_allocated(uint64_t address) const;
-  std::vector<structures::Range> unset_parts(const trace::Op& op);
+  structures::UnsetParts unset_parts(const trace::Op& op);
   code::LaunchWords words_of(const trace::Op& op);
 
   const trace::Trace& trace_;

@@ -82,4 +82,23 @@ uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, Grid
   return count;
 }
 
+UnsetParts unset_parts(const Structures& structures, const uint8_t* parameters, uint32_t parameter_bytes, Grid grid,
+                       bool (*is_address)(void* user, uint64_t word), void* user) noexcept {
+  UnsetParts unset;
+  for (uint32_t i = 0; i < structures.count; ++i) {
+    const Structure& structure = structures.items[i];
+    Range used[kMostRanges];
+    if (structure.offset + structure.bytes > parameter_bytes) continue;
+    const uint32_t count = used_ranges(structure, parameters, grid, is_address, user, used);
+    if (count == 0) continue;
+    uint32_t begin = structure.offset;
+    for (uint32_t range = 0; range < count; ++range) {
+      if (used[range].begin > begin) unset.parts[unset.count++] = {begin, used[range].begin};
+      begin = used[range].end > begin ? used[range].end : begin;
+    }
+    unset.parts[unset.count++] = {begin, structure.offset + structure.bytes};
+  }
+  return unset;
+}
+
 }  // namespace reprise::structures

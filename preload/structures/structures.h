@@ -71,4 +71,20 @@ Structures recognize(const char* name, const trace::ParameterLayout* parameters,
 uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, Grid grid,
                      bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept;
 
+// Parts of a launch's parameters that its structures leave unset: what stands there is no address.
+struct UnsetParts {
+  uint32_t count = 0;
+  Range parts[kMostStructures * (kMostRanges + 1)];
+
+  // The word at `at`, in bytes.
+  bool holds(uint32_t at) const noexcept {
+    for (uint32_t i = 0; i < count; ++i) {
+      if (parts[i].begin <= at && at + 8 <= parts[i].end) return true;
+    }
+    return false;
+  }
+};
+UnsetParts unset_parts(const Structures& structures, const uint8_t* parameters, uint32_t parameter_bytes, Grid grid,
+                       bool (*is_address)(void* user, uint64_t word), void* user) noexcept;
+
 }  // namespace reprise::structures

@@ -60,7 +60,10 @@ class Hasher {
  public:
   explicit Hasher(const KernelRun& run) : run_(run), nature_(run.kernel->name, run.kernel_seed, run.kernel_lies) {
     std::vector<trace::ParameterLayout> layout;
-    for (const auto& parameter : run.kernel->parameters) layout.push_back({parameter.offset, parameter.bytes});
+    const auto& parameters = run.kernel->parameters;
+    for (const auto& parameter : parameters) {
+      layout.push_back({parameter.offset - parameters.front().offset, parameter.bytes});
+    }
     structures_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
     if (run.code != nullptr) operands_ = code::operands_of(*run.code, launch_words());
   }
@@ -96,7 +99,12 @@ class Hasher {
     for (uint32_t at = 0; at + 8 <= run_.parameter_bytes; at += 8) {
       if (load_word(run_.parameters + at) == 0) words.null.insert(at);
     }
-    for (const AddressWord& word : run_.addresses) words.live.insert(word.at);
+    const structures::UnsetParts unset =
+        structures::unset_parts(structures_, run_.parameters, run_.parameter_bytes, {run_.grid[0], run_.grid[1]},
+                                &Hasher::is_live, const_cast<Hasher*>(this));
+    for (const AddressWord& word : run_.addresses) {
+      if (!unset.holds(word.at)) words.live.insert(word.at);
+    }
     std::copy(std::begin(run_.grid), std::end(run_.grid), std::begin(words.grid));
     return words;
   }
@@ -143,29 +151,28 @@ class Hasher {
       const uint32_t offset = parameters[i].offset - parameters.front().offset;
       const uint32_t bytes = parameters[i].bytes;
       if (offset > run_.parameter_bytes || bytes > run_.parameter_bytes - offset) return;
-      if (add_structure(parameters[i].offset, offset)) continue;
+      if (add_structure(offset)) continue;
       add_addresses(offset, offset + bytes);
       add_values(offset + set[i].first, offset + set[i].last);
     }
   }
 
   // Of a structure that is not set as a whole, the rest may be anything.
-  bool add_structure(uint32_t recorded_offset, uint32_t offset) {
-    const structures::Structure* const known = structures_.find(recorded_offset);
+  bool add_structure(uint32_t offset) {
+    const structures::Structure* const known = structures_.find(offset);
     if (known == nullptr) return false;
-    structures::Structure structure = *known;
-    structure.offset = offset;
-    const auto is_live = [](void* user, uint64_t word) {
-      const auto& all = static_cast<Hasher*>(user)->run_.addresses;
-      return std::any_of(all.begin(), all.end(), [word](const AddressWord& one) {
-        return one.written != nullptr && word - one.base < one.bytes;
-      });
-    };
     structures::Range ranges[structures::kMostRanges];
     const uint32_t count =
-        structures::used_ranges(structure, run_.parameters, {run_.grid[0], run_.grid[1]}, is_live, this, ranges);
+        structures::used_ranges(*known, run_.parameters, {run_.grid[0], run_.grid[1]}, &Hasher::is_live, this, ranges);
     for (uint32_t i = 0; i < count; ++i) add_addresses(ranges[i].begin, ranges[i].end);
     return count > 0;
+  }
+
+  static bool is_live(void* user, uint64_t word) {
+    const auto& all = static_cast<const Hasher*>(user)->run_.addresses;
+    return std::any_of(all.begin(), all.end(), [word](const AddressWord& one) {
+      return one.written != nullptr && word - one.base < one.bytes;
+    });
   }
 
   // The first address at or behind `offset`.
