@@ -11,7 +11,7 @@ class Resolver {
  public:
   Resolver(const CodeFacts& facts, const LaunchWords& launch) : facts_(facts), launch_(launch) {}
 
-  std::optional<Operands> resolve() const {
+  std::optional<Operands> resolve() {
     if (!facts_.known() || facts_.grade == Grade::hidden) return std::nullopt;
     // Addresses of a packed structure, which are in no word; what a tensor map describes.
     const bool packed =
@@ -24,20 +24,21 @@ class Resolver {
       if (site.how != How::write) all.read.insert(found->begin(), found->end());
       if (site.how != How::read) all.written.insert(found->begin(), found->end());
     }
+    all.null = std::move(needed_null_);
     return all;
   }
 
  private:
   using Words = std::set<uint32_t>;
 
-  std::optional<Words> words_of(const Site& site) const {
+  std::optional<Words> words_of(const Site& site) {
     Words all;
     for (const std::set<Base>& choice : site.choices) {
       Words here;
       size_t fixed = 0;
       for (const Base& base : choice) {
         add(base, here);
-        if (is_fixed_here(base)) ++fixed;
+        if (site.grade != Grade::closed && is_fixed_here(base)) ++fixed;
       }
       if (site.grade == Grade::closed) {
         for (const Base& base : site.numbers) add(base, here);
@@ -54,18 +55,23 @@ class Resolver {
   }
 
   // An address may be kept in another form, shifted for one: then no word shows it.
-  bool leads_astray(const Site& site, const Words& found) const {
+  bool leads_astray(const Site& site, const Words& found) {
     if (!site.derived || !found.empty()) return false;
     return std::any_of(site.choices.begin(), site.choices.end(), [&](const std::set<Base>& choice) {
       return std::any_of(choice.begin(), choice.end(), [&](const Base& base) {
-        return base.kind == BaseKind::computed ||
-               (base.kind == BaseKind::parameter && (launch_.of_all || !launch_.null.contains(base.key)));
+        return base.kind == BaseKind::computed || (base.kind == BaseKind::parameter && !is_null(base));
       });
     });
   }
 
-  bool is_fixed_here(const Base& base) const {
-    if (base.kind == BaseKind::parameter) return launch_.null.contains(base.key);
+  bool is_null(const Base& base) {
+    if (!launch_.null.contains(base.key)) return false;
+    needed_null_.insert(base.key);
+    return true;
+  }
+
+  bool is_fixed_here(const Base& base) {
+    if (base.kind == BaseKind::parameter) return is_null(base);
     return base.kind == BaseKind::module || base.kind == BaseKind::driver || base.kind == BaseKind::heap;
   }
 
@@ -94,6 +100,7 @@ class Resolver {
 
   const CodeFacts& facts_;
   const LaunchWords& launch_;
+  Words needed_null_;
 };
 
 }  // namespace

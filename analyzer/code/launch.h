@@ -15,13 +15,12 @@ struct LaunchWords {
   std::set<uint32_t> null;          // ... that are 0
   std::vector<uint8_t> parameters;  // their bytes; empty: not known
   uint32_t grid[3] = {1, 1, 1};
-  // What is found has to hold for every launch with these live words: which words are 0 may change.
-  bool of_all = false;
 };
 
 struct Operands {
   std::set<uint32_t> read;
   std::set<uint32_t> written;
+  std::set<uint32_t> null;  // words of which an address would be made were they not 0
 };
 
 // None: an address may come from memory, or from somewhere that is not known.

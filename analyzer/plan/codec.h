@@ -151,7 +151,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(tensor.aliased);
   });
   codec.list(plan.placements, [&](auto& c, auto& placement) { c.list(placement.chunks, word); });
-  codec.list(plan.calls, [](auto& c, auto& call) {
+  codec.list(plan.calls, [&](auto& c, auto& call) {
     c(call.kind);
     c(call.op);
     c(call.origin);
@@ -168,6 +168,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(call.inserted);
     c(call.waited);
     c(call.audited);
+    c.list(call.null_words, word);
     c.list(call.accesses, [](auto& d, auto& access) {
       d(access.tensor);
       d(access.mode);

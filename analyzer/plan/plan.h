@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 10;
+inline constexpr uint32_t kPlanVersion = 11;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
@@ -120,6 +120,9 @@ struct Call {
   // The kernel's identity, if this launch touches nothing but its operands: `reprise audit` has seen it in this shape
   // or, with kCallProven, the kernel's code proves it. Otherwise 0.
   uint64_t audited = 0;
+  // With kCallProven: words of the parameters, by their offset, that have to be 0, for the proof holds for such
+  // launches.
+  std::vector<uint32_t> null_words = {};
 };
 
 // Does what compares `again`, an operand of a recompute of `first`, show by itself that the recompute leaves it alone?

@@ -85,6 +85,7 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   if (call.inserted) fmt::format_to(out, " inserted");
   if (call.waited != 0) fmt::format_to(out, " waited={}", call.waited);
   if (call.audited != 0) fmt::format_to(out, " audited={:016x}", call.audited);
+  for (const uint32_t word : call.null_words) fmt::format_to(out, " null@{}", word);
   for (const OpAccess& access : call.accesses) {
     fmt::format_to(out, " [{}+{}:{} {}]", access.tensor, access.offset, access.size, name_of_mode(access.mode));
   }

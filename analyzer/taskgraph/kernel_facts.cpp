@@ -129,10 +129,11 @@ void mark_complete(KernelKnowledge& knowledge, const std::vector<const trace::Op
     GraphCall& entry = graph.calls[call];
     if (entry.call.op != trace::OpKind::launch || ops[call] == nullptr) continue;
     const trace::Op& op = *ops[call];
-    if (knowledge.proven(op)) {
+    if (const std::optional<code::Operands> proven = knowledge.proven(op)) {
       const trace::TracedFunction* const function = trace::find_function(knowledge.trace(), op.record.function);
       if (function == nullptr || function->identity == 0) continue;
       entry.call.audited = function->identity;
+      entry.call.null_words.assign(proven->null.begin(), proven->null.end());
       entry.call.flags |= plan::kCallProven;
       continue;
     }

@@ -168,7 +168,6 @@ code::LaunchWords KernelKnowledge::words_of(const trace::Op& op) {
     if (word == 0) words.null.insert(at);
     if (!unset.holds(at) && was_allocated(word)) words.live.insert(at);
   }
-  words.of_all = true;
   std::copy(std::begin(op.record.grid), std::end(op.record.grid), std::begin(words.grid));
   return words;
 }

@@ -1,6 +1,8 @@
 // When a call of the program is a call of the plan, whatever stands for the plan's tensors. Callers: the matcher, which
 // knows their addresses, and the rehearsal, which finds them out.
 #pragma once
+#include <cstring>
+
 #include "preload/calls/command.h"
 #include "preload/trace/signature.h"
 #include "replay/plan/plan_index.h"
@@ -45,6 +47,18 @@ inline bool has_size(const plan::Plan& plan, const plan::Call& call, uint64_t si
   return has_any_size(call) ? size <= planned : size == planned;
 }
 
+// Are the words of the launch's parameters 0 that the proof of the call needs to be?
+inline bool has_null_words(const plan::Call& call, const Command& command) noexcept {
+  for (const uint32_t at : call.null_words) {
+    uint64_t word = 1;
+    if (uint64_t{at} + sizeof word <= command.parameter_bytes) {
+      std::memcpy(&word, command.parameters + at, sizeof word);
+    }
+    if (word != 0) return false;
+  }
+  return true;
+}
+
 // `stands_for(expected, access)`: does the access go to what stands for this tensor of the plan? `is_pointee(access)`:
 // to one of those that the plan knows the call to reach through addresses in memory?
 template <typename StandsFor, typename IsPointee>
@@ -54,7 +68,7 @@ bool is_same_call(const plan::Call& call, const Command& command, Zone managed, 
   if (!is_same_op(call, command, any_size) || ((call.flags ^ command.flags) & kSame) != 0) return false;
   // What an audit has shown, or code proves, holds for this very kernel. A shape is in the signature and the tensors.
   const uint64_t kernel = (call.flags & plan::kCallProven) != 0 ? command.code : command.kernel;
-  if (!any_size && call.audited != 0 && kernel != call.audited) return false;
+  if (!any_size && call.audited != 0 && (kernel != call.audited || !has_null_words(call, command))) return false;
   const bool launch = command.op == trace::OpKind::launch || command.op == trace::OpKind::graph_launch;
   // The plan names managed tensors only: pointers to anything else (pinned host memory, globals) are not moved.
   size_t next = 0;

@@ -291,6 +291,24 @@ TEST_F(ApplyProofs, VariablesCountWhereCodeReachesThem) {
   }
 }
 
+// A pointer that is made of one of two words in a way that may change it: neither is an address, both are null.
+TEST_F(ApplyProofs, TheNullsThatAProofNeedsAreSaid) {
+  code::CodeFacts facts;
+  facts.kernel = "kernel";
+  add_site(facts, code::How::read, 0);
+  add_site(facts, code::How::write, 8);
+  code::Site made;
+  made.derived = true;
+  made.choices = {{{code::BaseKind::parameter, 16}, {code::BaseKind::parameter, 24}}};
+  facts.sites.emplace(made, "");
+  ASSERT_TRUE(code::CodeStore(store_.folder()).keep(0x88, facts).ok());
+  for (const uint64_t word : {0U, 1U}) launch_of_code(0, 1, {0x1000, 0x2000, 0, word, 0});
+  mark(plan::Safety::proven);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0x88U);
+  EXPECT_EQ(graph_.calls[0].call.null_words, (std::vector<uint32_t>{16, 24}));
+  EXPECT_EQ(graph_.calls[1].call.audited, 0U);
+}
+
 // PyTorch's lpnorm_cleanup: a list of which each block uses one address, and what was on the caller's stack behind
 // them.
 TEST_F(ApplyProofs, WhatAListLeavesUnsetIsNoAddress) {

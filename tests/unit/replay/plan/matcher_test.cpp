@@ -18,6 +18,10 @@ constexpr uint64_t kChunk = 4096;
 constexpr Zone kManaged{uint64_t{1} << 40, 2000 * kChunk};
 constexpr Zone kPlanZone{kManaged.base + 1000 * kChunk, 1000 * kChunk};
 
+// With a null pointer, and what a launch has where it is none.
+constexpr uint8_t kParameters[24] = {1, 2, 3};
+constexpr uint8_t kOthers[24] = {1, 2, 3, 0, 0, 0, 0, 0, 0, 7};
+
 // One call as a program makes it.
 struct Live {
   CallKind kind = CallKind::op;
@@ -34,7 +38,9 @@ class Iteration {
     for (size_t i = 0; i < plan.calls.size(); i += 2) {
       if (plan.calls[i].kind != CallKind::op) continue;
       plan.calls[i].audited = 0x1000 + i;
-      if (i % 4 == 0) plan.calls[i].flags |= plan::kCallProven;
+      if (i % 4 != 0) continue;
+      plan.calls[i].flags |= plan::kCallProven;
+      plan.calls[i].null_words = {8};
     }
     ok_ = make_plan_index(std::move(plan), kPlanZone, kChunk, &index_, &why);
     for (uint32_t t = 0; t < index_.persistent_count; ++t) persistent_.push_back(kManaged.base + (8 * t + 1) * kChunk);
@@ -58,6 +64,8 @@ class Iteration {
       made.command.signature = call.signature;
       const bool proven = (call.flags & plan::kCallProven) != 0;
       (proven ? made.command.code : made.command.kernel) = call.audited;
+      made.command.parameters = kParameters;
+      made.command.parameter_bytes = sizeof kParameters;
       for (const plan::OpAccess& access : call.accesses) {
         Access pointer{};
         pointer.address = address(access.tensor) + access.offset;
@@ -136,6 +144,13 @@ std::vector<Mutation> mutations() {
        }},
       {"another kernel than the proven one",
        [=](Live* call) { return op(call) && call->command.code != 0 && ++call->command.code; }},
+      {"another word than the null that the proof needs",
+       [=](Live* call) {
+         call->command.parameters = kOthers;
+         return op(call) && call->command.code != 0;
+       }},
+      {"a launch that a library's call declares",
+       [=](Live* call) { return op(call) && (call->command.flags ^= trace::kOpDeclared) != 0; }},
       {"another word of a known kernel",
        [=](Live* call) {
          const bool known = op(call) && (call->command.kernel != 0 || call->command.code != 0);
