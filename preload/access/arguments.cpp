@@ -84,32 +84,50 @@ bool scan_structure(CommandBuilder& builder, const structures::Structure& struct
   return count > 0;
 }
 
-bool is_written(const DeclaredCall& call, uint64_t allocation) {
+// An operand of a library's call that lies in memory which may move; several in one allocation are one.
+struct MovableOperand {
+  Allocation allocation;
+  CUdeviceptr address;
+  uint32_t mode;
+  uint32_t number;  // in the call
+  bool named;       // by a word of the parameters
+};
+
+uint32_t find_movable(const DeclaredCall& call, MovableOperand* found) {
+  uint32_t count = 0;
   for (uint32_t i = 0; i < call.count; ++i) {
-    Allocation declared;
-    if ((call.operands[i].mode & trace::kAccessWrite) == 0) continue;
-    if (find_allocation(call.operands[i].address, &declared) && declared.id == allocation) return true;
+    MovableOperand operand{{}, call.operands[i].address, call.operands[i].mode, i, false};
+    if (!find_allocation(operand.address, &operand.allocation) || !is_device_memory(operand.allocation.origin)) {
+      continue;
+    }
+    uint32_t at = 0;
+    while (at < count && found[at].allocation.id != operand.allocation.id) ++at;
+    if (at < count) {
+      found[at].mode |= operand.mode;
+    } else {
+      found[count++] = operand;
+    }
   }
-  return false;
+  return count;
 }
 
 // The library's call says all that its launches touch. One of several launches may name a part of it alone; what none
 // of its words leads to is an operand all the same. What words lead to besides is the library's, or a number.
 void use_declared(CommandBuilder& builder, const DeclaredCall& call) {
-  const uint32_t named = builder.command.access_count;
-  for (uint32_t i = 0; i < call.count; ++i) {
-    const DeclaredOperand& operand = call.operands[i];
-    Allocation allocation;
-    if (!find_allocation(operand.address, &allocation) || !is_device_memory(allocation.origin)) continue;
-    const bool written = is_written(call, allocation.id);
-    const uint32_t mode = written ? kReadWrite : uint32_t{trace::kAccessRead};
-    bool there = false;
-    for (uint32_t at = 0; at < builder.command.access_count; ++at) {
-      if (builder.accesses[at].allocation != allocation.id) continue;
-      there = true;
-      if (at < named) builder.accesses[at].mode = mode;
+  MovableOperand operands[kMostDeclared];
+  const uint32_t count = find_movable(call, operands);
+  for (uint32_t at = 0; at < builder.command.access_count; ++at) {
+    Access& access = builder.accesses[at];
+    for (uint32_t i = 0; i < count; ++i) {
+      if (access.allocation != operands[i].allocation.id) continue;
+      access.mode = operands[i].mode;
+      operands[i].named = true;
     }
-    if (!there) builder.touch(allocation, operand.address, 0, mode, trace::kDeclaredParameter + i);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const MovableOperand& operand = operands[i];
+    if (operand.named) continue;
+    builder.touch(operand.allocation, operand.address, 0, operand.mode, trace::kDeclaredParameter + operand.number);
   }
   builder.flag(trace::kOpDeclared);
 }

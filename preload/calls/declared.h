@@ -12,6 +12,8 @@ struct DeclaredOperand {
   uint32_t mode;        // trace::AccessMode bits
 };
 
+inline constexpr uint32_t kMostDeclared = 24;  // operands of a call
+
 // `operands` outlive the call.
 struct DeclaredCall {
   const DeclaredOperand* operands;

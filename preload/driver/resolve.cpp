@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -156,21 +157,44 @@ void* library_symbol(void* library, const char* name) noexcept {
   return library != nullptr ? dlsym(library, name) : nullptr;
 }
 
+namespace {
+
+// Of the library at `path` and those that it is linked with, but never ours.
+void* symbol_of(const char* path, const char* name) {
+  // Of the program itself this is no handle.
+  void* const loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == nullptr) return nullptr;
+  void* const symbol = dlsym(loaded, name);
+  dlclose(loaded);
+  Dl_info by;
+  Dl_info ours;
+  const bool is_ours = symbol != nullptr && dladdr(symbol, &by) != 0 &&
+                       dladdr(reinterpret_cast<void*>(&symbol_of), &ours) != 0 && by.dli_fbase == ours.dli_fbase;
+  return is_ours ? nullptr : symbol;
+}
+
+struct SymbolSearch {
+  const char* name;
+  void* symbol;
+};
+
+int look_in(dl_phdr_info* library, size_t /*bytes*/, void* user) {
+  auto& search = *static_cast<SymbolSearch*>(user);
+  if (library->dlpi_name[0] != '\0') search.symbol = symbol_of(library->dlpi_name, search.name);
+  return search.symbol != nullptr ? 1 : 0;
+}
+
+}  // namespace
+
 void* symbol_behind(const void* caller, const char* name) noexcept {
   Dl_info file;
-  Dl_info ours;
-  void* found = nullptr;
-  if (dladdr(caller, &file) != 0 && dladdr(reinterpret_cast<void*>(&symbol_behind), &ours) != 0) {
-    // Of the program itself this is no handle: what it names is behind us.
-    void* const loaded = dlopen(file.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (loaded != nullptr) {
-      found = dlsym(loaded, name);
-      dlclose(loaded);
-    }
-    Dl_info by;
-    if (found != nullptr && dladdr(found, &by) != 0 && by.dli_fbase == ours.dli_fbase) found = nullptr;
-  }
-  return found != nullptr ? found : dlsym(RTLD_NEXT, name);
+  void* symbol = dladdr(caller, &file) != 0 ? symbol_of(file.dli_fname, name) : nullptr;
+  if (symbol == nullptr) symbol = dlsym(RTLD_NEXT, name);
+  if (symbol != nullptr) return symbol;
+  // A call that ended a function of the library that is linked with it comes from where that one was called.
+  SymbolSearch search{name, nullptr};
+  dl_iterate_phdr(&look_in, &search);
+  return search.symbol;
 }
 
 }  // namespace reprise

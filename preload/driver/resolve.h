@@ -20,7 +20,8 @@ void* load_library(const char* path) noexcept;
 void* library_symbol(void* library, const char* name) noexcept;
 
 // The symbol of this name, which this library exports, too, that code at `caller` would get without us: of the
-// libraries that the caller's file is linked with, else of those behind this one. nullptr: there is none.
+// libraries that the caller's file is linked with, else of those behind this one, else of any that is loaded. nullptr:
+// there is none.
 void* symbol_behind(const void* caller, const char* name) noexcept;
 
 // Absolute path of the file this code was loaded from (the preloaded library, or a test program).

@@ -47,7 +47,7 @@ class DeclaredOperands {
     if (fits_) operands_[count_++] = {address, mode};
   }
 
-  std::array<DeclaredOperand, 24> operands_;
+  std::array<DeclaredOperand, kMostDeclared> operands_;
   uint32_t count_ = 0;
   bool fits_ = true;
 };

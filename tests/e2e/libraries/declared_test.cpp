@@ -85,6 +85,13 @@ TEST(Libraries, MemoryOfALibraryIsNotManaged) {
   EXPECT_GE(ends[0]["outside_bytes"].get<uint64_t>(), kBytes);
 }
 
+// No context is current, so its allocation fails: that is the library's own answer.
+TEST(Libraries, AnyLoadedLibraryIsFoundForACallerWithout) {
+  Environment environment = merged(preloaded("64MiB"), {{"LIBRARY_BYTES", "4096"}});
+  environment["LD_LIBRARY_PATH"] += ":" + built("bin/library_with_memory");
+  EXPECT_EQ(run({built("bin/library_local_program")}, environment).out, "the library has answered\n");
+}
+
 TEST_F(Declared, RecordingsTellOperandsApart) {
   const std::string trace = scratch_.path("a.trace");
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace}, program()).exit_code, 0);

@@ -61,6 +61,7 @@ class Hasher {
   explicit Hasher(const KernelRun& run) : run_(run), nature_(run.kernel->name, run.kernel_seed, run.kernel_lies) {
     std::vector<trace::ParameterLayout> layout;
     const auto& parameters = run.kernel->parameters;
+    layout.reserve(parameters.size());
     for (const auto& parameter : parameters) {
       layout.push_back({parameter.offset - parameters.front().offset, parameter.bytes});
     }
