@@ -17,7 +17,6 @@ WAIT = {"REPRISE_WAIT_FOR_PLAN": "1"}  # so that a few steps are enough for a pl
 OF_THE_RUN = ("iterations_planned", "iterations_on_demand", "offload_bytes", "reload_bytes", "repeated_launches",
               "median_planned_iteration_ns", "median_on_demand_iteration_ns")
 LINK, MAP = 25, "40"  # of the simulated device: its memory's rate over its link's, and microseconds to map a chunk
-KERNELS = "7"  # which operands simulated kernels read and write: such that some can be computed again
 SIMULATED_LIBRARIES = ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcupti.so.13")
 
 
@@ -69,8 +68,7 @@ class Runner:
         common_to_all = {"PYTHONDONTWRITEBYTECODE": "1"}
         if self.suite.device.simulated:
             link = str(self.rate * 1_000_000 // LINK)
-            common_to_all.update(SMALL_WORKSPACE, REPRISE_SIM_MEMORY_RATE=f"{self.rate}MB", REPRISE_SIM_H2D=link, REPRISE_SIM_D2H=link, REPRISE_SIM_MAP=MAP,
-                                 REPRISE_SIM_KERNELS=KERNELS)
+            common_to_all.update(SMALL_WORKSPACE, REPRISE_SIM_MEMORY_RATE=f"{self.rate}MB", REPRISE_SIM_H2D=link, REPRISE_SIM_D2H=link, REPRISE_SIM_MAP=MAP)
         return self.suite.environment(**common_to_all, **more)
 
     def bare(self, preload=(), **more):
