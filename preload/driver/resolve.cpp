@@ -159,9 +159,9 @@ void* library_symbol(void* library, const char* name) noexcept {
 
 namespace {
 
-// Of the library at `path` and those that it is linked with, but never ours.
+// Looks in the library at `path` and in those that it is linked with. Never gives a symbol of ours.
 void* symbol_of(const char* path, const char* name) {
-  // Of the program itself this is no handle.
+  // The program's own file cannot be opened: then there is no handle.
   void* const loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == nullptr) return nullptr;
   void* const symbol = dlsym(loaded, name);

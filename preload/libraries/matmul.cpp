@@ -64,7 +64,7 @@ struct Described {
   uint64_t matrices[4];
 };
 
-// Of descriptions that are valid, which the library has not looked at yet: it takes what a null pointer leads to.
+// The library has not checked the descriptions yet, so each may be a null pointer: then nothing is said of the product.
 bool add_described(ReadAttribute* of_product, ReadAttribute* of_matrix, const Described& what,
                    DeclaredOperands* operands) noexcept {
   if (of_product == nullptr || of_matrix == nullptr || what.product == 0 || unknown.find(what.product) != 0)

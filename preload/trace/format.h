@@ -168,7 +168,7 @@ struct AccessRecord {
   uint32_t mode;              // AccessMode bits
 };
 inline constexpr uint32_t kNoParameter = 0xffffffff;
-// Of what no parameter names, but the library's call that made the launch: this and the operand's number in the call.
+// An operand that the library's call names and no parameter does has this plus its number in the call.
 inline constexpr uint32_t kDeclaredParameter = 0x80000000;
 
 constexpr bool is_in_parameters(uint32_t parameter_offset) { return parameter_offset < kDeclaredParameter; }

@@ -8,6 +8,10 @@ int main() {
   void* handle = nullptr;
   if (dlopen("liblibrary_with_memory.so", RTLD_NOW | RTLD_LOCAL) == nullptr) return 2;
   auto* const create = reinterpret_cast<int (*)(void**)>(dlsym(RTLD_DEFAULT, "cublasCreate_v2"));
-  std::puts(create == nullptr ? "nobody has it" : create(&handle) == 3 ? "the library has answered" : "not found");
+  if (create == nullptr) {
+    std::puts("no loaded library exports the function");
+  } else {
+    std::puts(create(&handle) == 3 ? "the library has answered" : "another function has answered");
+  }
   return 0;
 }
