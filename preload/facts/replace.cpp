@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 constexpr int kLockAttempts = 1000;
 constexpr auto kLockPause = std::chrono::milliseconds(1);
+
+// When a name in this folder changed last, in nanoseconds; 0: unknown.
+int64_t last_change(int folder) noexcept {
+  struct stat about {};
+  if (fstat(folder, &about) != 0) return 0;
+  return int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+}
 
 std::error_code last_error() { return {errno != 0 ? errno : EIO, std::generic_category()}; }
 
@@ -78,9 +86,12 @@ bool is_left(const fs::path& path, const std::string& ending) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& folder) : folder_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  int64_t changed = 0;
   for (int attempt = 0; folder_ >= 0 && attempt < kLockAttempts; ++attempt) {
     held_ = flock(folder_, LOCK_EX | LOCK_NB) == 0;
     if (held_ || (errno != EWOULDBLOCK && errno != EINTR)) return;
+    if (last_change(folder_) != changed) attempt = 0;  // others write: their turns end
+    changed = last_change(folder_);
     std::this_thread::sleep_for(kLockPause);
   }
 }

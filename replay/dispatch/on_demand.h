@@ -26,6 +26,8 @@ class OnDemandExecutor {
         issuer_(*issuer),
         home_chunks_(&memory->chunks, &shared->addresses) {
     pager->hooks.homes = &home_chunks_;
+    pager->hooks.before_choice = {
+        [](void* self) noexcept { static_cast<OnDemandExecutor*>(self)->program_calls.finish_granted(); }, this};
   }
 
   // Performs one entry and reports it as done; a call that its program thread makes itself is only taken in.

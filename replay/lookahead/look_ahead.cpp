@@ -90,8 +90,8 @@ void LookAhead::read(const LogEntry& entry) {
     const Mover mover = mover_of_allocation(entry.allocation);
     ahead_[entry.address] = {mover, entry.position};
     where_[mover] = entry.address;
-    add_op(kAllocation, false, {mover});
     history_.set_chunks(mover, entry.chunk_count);
+    add_op(kAllocation, false, {mover});
     claim_chunks(entry);
   }
   if (entry.kind != EntryKind::free) return;
@@ -243,7 +243,7 @@ bool LookAhead::let_leave(const Move& move, bool may_leave) noexcept {
 bool LookAhead::let_come(const Move& move, int64_t room) noexcept {
   ResidentTensor* const tensor = tensor_of(move);
   if (tensor == nullptr ? move.at < next_ : !tensor->is_away()) return true;
-  if (tensor == nullptr || room < static_cast<int64_t>(move.chunks) || memory_.safety->arriving() >= kMostArriving) {
+  if (tensor == nullptr || room < int64_t{tensor->chunk_count} || memory_.safety->arriving() >= kMostArriving) {
     return false;
   }
   if (memory_.safety->bring_in(pager_, *tensor) != CUDA_SUCCESS) replan_ = true;

@@ -153,16 +153,21 @@ bool WindowPlan::confirm(const CallHistory& history, HistoryIndex index) {
     const Mover mover = named == names_.end() ? expected.movers[i] : named->second;
     if (mover == called.movers[i]) continue;
     if (places_.contains(called.movers[i])) return false;
-    rename(history, mover, called.movers[i]);
+    if (!rename(history, mover, called.movers[i])) return false;
     names_[expected.movers[i]] = called.movers[i];
   }
   return true;
 }
 
-void WindowPlan::rename(const CallHistory& history, Mover before, Mover now) {
+// False: it is larger than what was foreseen, and there is no room for that.
+bool WindowPlan::rename(const CallHistory& history, Mover before, Mover now) {
+  const uint64_t chunks = history.chunks_of(now);
   const auto found = places_.find(before);
   if (found != places_.end()) {
-    const WindowPlace place = found->second;
+    WindowPlace place = found->second;
+    if (free_ + place.chunks < chunks) return false;
+    free_ = free_ + place.chunks - chunks;
+    place.chunks = chunks;
     furthest_.erase({place.need, before});
     places_.erase(found);
     places_[now] = place;
@@ -173,11 +178,12 @@ void WindowPlan::rename(const CallHistory& history, Mover before, Mover now) {
   for (Move& move : moves_) {
     if (move.mover != before || (frees > 0 && move.lives_later == 0)) continue;
     move.mover = now;
+    move.chunks = chunks;
     if (frees > 0) --move.lives_later;
   }
-  if (frees == 0) return;
-  frees_.erase(before);
+  if (frees > 0) frees_.erase(before);
   if (frees > 1) frees_[now] = frees - 1;
+  return true;
 }
 
 }  // namespace reprise::replay

@@ -39,7 +39,7 @@ class WindowPlan {
   // False: there are fewer chunks than when it was planned.
   bool set_limit(uint64_t chunks) noexcept;
   // An op that was predicted has been called: is it what was planned for? Tensors that were still to be allocated get
-  // their names.
+  // their names and sizes.
   bool confirm(const CallHistory& history, HistoryIndex index);
   // The program has freed it behind its last call.
   void freed(const CallHistory& history, Mover mover);
@@ -72,7 +72,7 @@ class WindowPlan {
   void gone(Mover mover);
   void end_life(Mover mover);
   uint32_t lives_later(const CallHistory& history, Mover mover) const noexcept;
-  void rename(const CallHistory& history, Mover before, Mover now);
+  bool rename(const CallHistory& history, Mover before, Mover now);
 
   HistoryIndex begun_ = 0;  // the op of restart()
   HistoryIndex cursor_ = 0;

@@ -30,6 +30,12 @@ struct PagerHooks {
   void (*before_shrink)(void* user) noexcept = nullptr;
   void* user = nullptr;
   NextUse next_use;
+  // Before tensors are chosen that leave: calls that program threads make now are to end, as no lane knows of their
+  // work yet.
+  struct BeforeChoice {
+    void (*end_calls)(void* user) noexcept = nullptr;
+    void* user = nullptr;
+  } before_choice;
   HomeChunks* homes = nullptr;  // the chunks that tensors have while everything fits
 };
 
@@ -91,7 +97,10 @@ class Pager {
   CUresult bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept;
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
                      bool* taken) noexcept;
-  std::vector<ResidentTensor*> candidates() noexcept { return eviction_order(memory_, tick_, hooks.next_use); }
+  std::vector<ResidentTensor*> candidates() noexcept {
+    if (hooks.before_choice.end_calls != nullptr) hooks.before_choice.end_calls(hooks.before_choice.user);
+    return eviction_order(memory_, tick_, hooks.next_use);
+  }
   void leave(ResidentTensor& tensor, const LaneUses& last) noexcept;
   void forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept;
   CUresult out_of_memory() noexcept;

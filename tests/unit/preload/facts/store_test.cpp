@@ -7,6 +7,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include <thread>
+
+#include "preload/facts/replace.h"
 #include "tests/support/test.h"
 
 namespace reprise::facts {
@@ -131,6 +134,23 @@ TEST_F(StoreOfManyTest, AFolderThatIsHeldForLongIsWrittenAllTheSame) {
   close(held);
   EXPECT_TRUE(Store(folder_).add(launched_once(1)).ok());
   EXPECT_EQ(left(), std::vector<std::string>());
+}
+
+// More than a second of others' turns, each of which leaves a trace in the folder.
+TEST_F(StoreOfManyTest, AWriterWaitsAsLongAsOthersWrite) {
+  const int held = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
+  std::thread others([&] {
+    for (int turn = 0; turn < 20; ++turn) {
+      std::ofstream(folder_ + "/turn") << turn;
+      std::filesystem::remove(folder_ + "/turn");
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    close(held);
+  });
+  const FolderLock lock(folder_);
+  EXPECT_TRUE(lock.held());
+  others.join();
 }
 
 }  // namespace

@@ -334,6 +334,20 @@ TEST_F(OnDemandTest, RoomIsNotMadeOfWhatAGrantedCallUses) {
   EXPECT_TRUE(on_demand_.program_calls.empty());
 }
 
+// Nor where what asks for it is no call of the program: bytes that are read back, moves ahead, a smaller budget.
+TEST_F(OnDemandTest, NothingIsChosenToLeaveBesideAGrantedCall) {
+  const CUdeviceptr a = allocate(3 * device_.chunk_bytes), b = allocate(3 * device_.chunk_bytes);
+  Waiter waiter;
+  LogEntry* const copy = blocking(device_.driver.stream(), a, &waiter);
+  device_.driver.run_all();
+  on_demand_.program_calls.serve();
+  ASSERT_TRUE(waiter.wait());
+  made(copy, CUDA_SUCCESS);
+  ASSERT_FALSE(on_demand_.program_calls.empty()) << "the dispatcher does not know yet that it was made";
+  EXPECT_EQ(pager_.make_resident({device_.memory.tensors.find(b)}), CUDA_SUCCESS);
+  EXPECT_TRUE(on_demand_.program_calls.empty()) << "the next one of its chunks waits for its work";
+}
+
 TEST_F(OnDemandTest, ACallThatDoesNotFitIsAnsweredAndNotMade) {
   const CUdeviceptr a = allocate(5 * device_.chunk_bytes);
   Waiter waiter;

@@ -121,18 +121,16 @@ class RepeatingTest : public testing::Test {
  protected:
   static constexpr uint64_t kOps = 40;
   std::vector<uint64_t> call(uint64_t iteration, uint64_t op) const {
-    return {1 + op % 5, 1000 * (iteration + 1) + op, 1000 * (iteration + 1) + (op > 20 ? 40 - op : op)};
+    const uint64_t first = 1000 * (iteration + 1);
+    if (op <= 20) return {1 + op % 5, first + op};
+    return {1 + op % 5, first + op, first + 40 - op};
   }
   void run(uint64_t iterations, uint64_t more) {
     for (uint64_t i = 0; i < iterations; ++i) {
       for (uint64_t op = 0; op < (i + 1 == iterations ? more : kOps); ++op) perform(i, op);
     }
   }
-  void perform(uint64_t iteration, uint64_t op) {
-    auto names = call(iteration, op);
-    if (names[1] == names[2]) names.pop_back();
-    add(history_, names, 7 + op % 11);
-  }
+  void perform(uint64_t iteration, uint64_t op) { add(history_, call(iteration, op), 7 + op % 11); }
   CallHistory history_;
 };
 
@@ -170,6 +168,45 @@ TEST_F(RepeatingTest, PlansForTensorsThatAreStillToCome) {
   const HistoryIndex index = history_.tail();
   add(history_, {1, 2}, 5);
   EXPECT_FALSE(plan.confirm(history_, index));
+}
+
+// Tensors of each iteration have other sizes than those before, for which they were planned.
+class VaryingTest : public RepeatingTest {
+ protected:
+  void name(uint64_t op) {
+    const HistoryIndex index = history_.tail();
+    for (const uint64_t one : call(2, op)) history_.set_chunks(Mover{one}, one < 1000 ? 1 : 1 + one % 3);
+    history_.add(7 + op % 11, false, movers_of(call(2, op)));
+    confirmed_ = plan_.confirm(history_, index);
+  }
+  WindowPlan plan_;
+  bool confirmed_ = false;
+};
+
+TEST_F(VaryingTest, MovesAreOfTheSizesThatTensorsHave) {
+  run(3, 1);
+  plan_.restart(history_.tail(), 100, 100);
+  plan_.extend(history_, history_.tail());
+  ASSERT_GT(plan_.cursor(), history_.tail() + 20);
+  for (uint64_t op = 1; op < 20; ++op) {
+    name(op);
+    ASSERT_TRUE(confirmed_) << "op " << op;
+  }
+  uint64_t named = 0;
+  for (const Move& move : plan_.moves()) {
+    if (static_cast<uint64_t>(move.mover) < 3000) continue;
+    EXPECT_EQ(move.chunks, history_.chunks_of(move.mover));
+    ++named;
+  }
+  EXPECT_GT(named, 10u);
+}
+
+TEST_F(VaryingTest, WhatIsTooLargeForTheRoomIsPlannedAnew) {
+  run(3, 1);
+  plan_.restart(history_.tail(), 12, 12);
+  plan_.extend(history_, history_.tail());
+  for (uint64_t op = 1; op < 20 && (op == 1 || confirmed_); ++op) name(op);
+  EXPECT_FALSE(confirmed_);
 }
 
 // An iteration allocates x, uses it twice and frees it.
