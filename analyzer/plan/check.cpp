@@ -337,10 +337,9 @@ bool touches_only_operands(const Call& call) {
   }
 }
 
-bool all_audited(const Plan& plan) {
-  return std::all_of(plan.calls.begin(), plan.calls.end(),
-                     [](const Call& call) { return call.kind != CallKind::op || touches_only_operands(call); });
-}
+bool may_stray(const Call& call) { return call.kind == CallKind::op && !touches_only_operands(call); }
+
+bool all_audited(const Plan& plan) { return std::none_of(plan.calls.begin(), plan.calls.end(), may_stray); }
 
 bool drops_what_is_only_read(const Plan& plan) {
   return std::any_of(plan.calls.begin(), plan.calls.end(), [&](const Call& call) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "preload/base/readable.h"
 
@@ -13,6 +14,17 @@ namespace {
 bool lies_over_a_chunk(const Plan& plan, const Tensor& tensor) {
   if (tensor.chunk_count != 0 || tensor.allocate_call == kNone || tensor.size == 0) return false;
   return tensor.slab_offset / plan.chunk_bytes != (tensor.slab_offset + tensor.size - 1) / plan.chunk_bytes;
+}
+
+// Between a launch and its recompute, what strays might change what they read, or use what was dropped.
+bool recomputes_across_strays(const Plan& plan) {
+  std::vector<uint32_t> strays_before = {0};
+  for (const Call& call : plan.calls) strays_before.push_back(strays_before.back() + (may_stray(call) ? 1 : 0));
+  for (size_t again = 0; again < plan.calls.size(); ++again) {
+    const uint32_t first = plan.calls[again].recompute_of;
+    if (first != kNone && strays_before[again] != strays_before[first]) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -35,9 +47,9 @@ std::string why_not_enforced(const Plan& plan, Safety safety) {
     return "puts a small tensor over the end of a chunk, as plans of older versions do; make it anew with reprise plan";
   }
   if (!keeps_kernels_away(plan, safety)) return {};
-  if (recomputes(plan)) {
-    return "drops what it recomputes, which --safety strict never does, nor audited where a kernel is not audited; "
-           "make one for that safety, or run with --safety trusted";
+  if (safety == Safety::strict ? recomputes(plan) : recomputes_across_strays(plan)) {
+    return "drops what it recomputes, which --safety strict never does, nor proven and audited across a kernel that is "
+           "neither; make one for that safety, or run with --safety trusted";
   }
   if (drops_what_is_only_read(plan)) {
     return "was made for --safety trusted; make one for the safety of this run, or run with --safety trusted";

@@ -26,9 +26,7 @@ Variants::Variants(const Workload& workload, uint64_t budget, const PlanOptions&
   if (!tried_) return;
   if (options.reorder) add_reordered(workload.graph);
   // A launch that is repeated was recorded with one shape.
-  if (!options.recompute || workload.iteration.sizes_vary ||
-      (plan::is_by_kernel(options.safety) && !workload.graph.all_audited))
-    return;
+  if (!options.recompute || workload.iteration.sizes_vary) return;
   const Machine* const guarded = options.known.facts ? &workload.machine : nullptr;
   for (const std::vector<uint32_t>& calls :
        choose_recompute(workload.graph, workload.machine, chunks_that_fit(workload, budget), {}, guarded)) {

@@ -51,7 +51,7 @@ class TaskGraphBuilder {
     if (known_.facts) knowledge.emplace(*stream_.trace, *known_.facts, known_.code);
     if (plan::is_by_kernel(safety_)) mark(knowledge);
     graph_.transfers_map = safety_ == plan::Safety::strict || (plan::is_by_kernel(safety_) && !any_complete_);
-    const bool order_by_proof = safety_ == plan::Safety::trusted || graph_.all_audited;
+    const bool order_by_proof = safety_ != plan::Safety::strict && !graph_.strays;
     if (knowledge) apply_facts(*knowledge, ops_, order_by_proof, graph_);
     complete_task_graph(graph_);
     return std::move(graph_);
@@ -68,10 +68,9 @@ class TaskGraphBuilder {
     if (knowledge) mark_complete(*knowledge, ops_, safety_, graph_);
     any_complete_ = std::any_of(graph_.calls.begin(), graph_.calls.end(),
                                 [](const GraphCall& entry) { return entry.call.audited != 0; });
-    graph_.all_audited = std::all_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
-      return entry.call.kind != plan::CallKind::op || plan::touches_only_operands(entry.call);
-    });
-    if (graph_.all_audited) return;
+    graph_.strays = std::any_of(graph_.calls.begin(), graph_.calls.end(),
+                                [](const GraphCall& entry) { return plan::may_stray(entry.call); });
+    if (!graph_.strays) return;
     for (GraphCall& entry : graph_.calls) {
       for (plan::OpAccess& access : entry.call.accesses) {
         if ((access.mode & trace::kAccessRead) != 0) access.mode |= trace::kAccessWrite;

@@ -58,8 +58,8 @@ struct TaskGraph {
   // program's order. A wait's `waited` calls are the same ones in both.
   ByCall<uint32_t> reordered_from;
   uint32_t foreign_count = 0;
-  // Of a graph for audited safety: no op touches more than its accesses (plan::Call::audited).
-  bool all_audited = false;
+  // Of a graph for proven or audited safety: some op may touch more than its accesses (plan::Call::audited).
+  bool strays = false;
   // Each tensor that leaves is unmapped, and mapped anew when it comes (decision 0020).
   bool transfers_map = false;
   uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end

@@ -36,13 +36,15 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
   }
 }
 
-// Those that no access names: a handover gives the bytes up, and an opaque op may change whatever is alive.
+// Those that no access names: a handover gives the bytes up, and an opaque op may change whatever is alive. So may one
+// that strays: what it touches is neither dropped nor made again across it.
 void RecomputeUses::record_unseen_writes(CallIndex call) {
   const plan::Call& entry = graph_.calls[call].call;
   if (entry.kind == plan::CallKind::free_handover || entry.kind == plan::CallKind::allocate_handover) {
     writes_[entry.tensor].push_back(call);
   }
-  if (entry.kind != plan::CallKind::op || (entry.flags & trace::kOpOpaque) == 0) return;
+  const bool strays = graph_.strays && plan::may_stray(entry);
+  if (entry.kind != plan::CallKind::op || (!strays && (entry.flags & trace::kOpOpaque) == 0)) return;
   for (uint32_t tensor = 0; tensor < writes_.size(); ++tensor) {
     if (is_alive(graph_.tensors[tensor], call)) writes_[tensor].push_back(call);
   }

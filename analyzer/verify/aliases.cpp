@@ -16,19 +16,24 @@ namespace {
 using plan::kNone;
 
 // When an aliased tensor may have left its chunks, and when it is back: per call of the program, what changes behind it
-// and before it.
+// and before it. The lives of one that is recomputed are one tensor, the first, and a drop is a move.
 class Absences {
  public:
   explicit Absences(const plan::Plan& plan)
-      : plan_(plan), leave_behind_(plan.calls.size()), back_at_(plan.calls.size()), away_(plan.tensors.size(), 0) {
+      : plan_(plan),
+        last_life_(plan.tensors.size()),
+        leave_behind_(plan.calls.size()),
+        back_at_(plan.calls.size()),
+        away_(plan.tensors.size(), 0) {
+    for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) last_life_[root(tensor)] = tensor;
     std::vector<uint32_t> last_use(plan.tensors.size(), kNone);
     std::vector<uint8_t> moved(plan.tensors.size(), 0);
     for (int round = 0; round < 2; ++round) {
       for (const uint32_t vertex : plan.order) play(plan.vertices[vertex], last_use, moved);
     }
     for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
-      if (plan.tensors[tensor].aliased && plan.tensors[tensor].allocate_call != kNone)
-        add_life(tensor, last_use[tensor]);
+      const plan::Tensor& what = plan.tensors[tensor];
+      if (what.aliased && what.allocate_call != kNone && what.recompute_of == kNone) add_life(tensor, last_use[tensor]);
     }
   }
 
@@ -45,12 +50,15 @@ class Absences {
   }
 
  private:
+  uint32_t root(uint32_t tensor) const { return plan::root_of(plan_.tensors, tensor); }
+
   // A move between two uses of a tensor: from the first one to the second it may be away.
   void play(const plan::Vertex& vertex, std::vector<uint32_t>& last_use, std::vector<uint8_t>& moved) {
-    if (plan::copies(vertex.kind)) moved[vertex.tensor] = 1;
+    if (plan::copies(vertex.kind)) moved[root(vertex.tensor)] = 1;
+    if (plan::frees(vertex.kind) && last_life_[root(vertex.tensor)] != vertex.tensor) moved[root(vertex.tensor)] = 1;
     if (!plan::runs_op(vertex.kind)) return;
     for (const plan::OpAccess& access : plan_.calls[vertex.call].accesses) {
-      const uint32_t tensor = access.tensor;
+      const uint32_t tensor = root(access.tensor);
       if (plan_.tensors[tensor].aliased && moved[tensor] != 0) {
         if (last_use[tensor] != kNone) leave_behind_[last_use[tensor]].push_back(tensor);
         back_at_[vertex.call].push_back(tensor);
@@ -62,13 +70,14 @@ class Absences {
 
   // One that the program allocates has its chunks from its first use to its last.
   void add_life(uint32_t tensor, uint32_t last_use) {
-    const plan::Tensor& what = plan_.tensors[tensor];
-    leave_behind_[what.allocate_call].push_back(tensor);
-    back_at_[what.free_call].push_back(tensor);
+    const uint32_t allocated = plan_.tensors[tensor].allocate_call;
+    const uint32_t freed = plan_.tensors[last_life_[tensor]].free_call;
+    leave_behind_[allocated].push_back(tensor);
+    back_at_[freed].push_back(tensor);
     if (last_use != kNone) leave_behind_[last_use].push_back(tensor);
-    for (uint32_t call = what.allocate_call; call < what.free_call; ++call) {
+    for (uint32_t call = allocated; call < freed; ++call) {
       for (const plan::OpAccess& access : plan_.calls[call].accesses) {
-        if (access.tensor != tensor) continue;
+        if (root(access.tensor) != tensor) continue;
         back_at_[call].push_back(tensor);
         return;
       }
@@ -99,6 +108,7 @@ class Absences {
   }
 
   const plan::Plan& plan_;
+  std::vector<uint32_t> last_life_;                  // by tensor that is a first one
   std::vector<std::vector<uint32_t>> leave_behind_;  // by call
   std::vector<std::vector<uint32_t>> back_at_;
   std::vector<uint8_t> away_;
@@ -114,7 +124,8 @@ Status check_aliases(const plan::Plan& plan) {
   for (const plan::Vertex& vertex : plan.vertices) {
     for (const plan::Acquire& acquire : vertex.acquires) {
       const plan::Tensor& tensor = plan.tensors[acquire.tensor];
-      if (!tensor.aliased || acquire.placement == tensor.home) continue;
+      const uint32_t first = plan::root_of(plan.tensors, acquire.tensor);
+      if (!tensor.aliased || acquire.placement == plan.tensors[first].home) continue;
       return refusal(fmt::format("tensor {} stays mapped to its home and comes elsewhere", acquire.tensor));
     }
   }

@@ -92,13 +92,6 @@ void perform_handover(const LogEntry& entry, const PlanIndex& index, const Activ
 
 }  // namespace
 
-PlanSafety::PlanSafety(PlanExecutor* executor) noexcept
-    : executor_(*executor),
-      shared_(executor->shared_),
-      memory_(executor->memory_),
-      activation_(executor->activation_),
-      progress_(executor->progress_) {}
-
 void PlanExecutor::activate(const LogEntry& entry) noexcept {
   const uint32_t plan = entry.plan;
   const uint64_t iteration = entry.iteration;

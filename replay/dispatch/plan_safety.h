@@ -4,7 +4,7 @@
 //
 //              ops and frees                        a tensor comes                       leaves
 //     trusted  when their edges allow, by priority  its chunks are its own, then a copy  a copy, behind which others
-//     come strict   in the program's order               a copy, then mapped in pieces        unmapped, then a copy
+//     strict   in the program's order               a copy, then mapped in pieces        unmapped, then a copy
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -54,6 +54,10 @@ class PlanSafety {
   virtual LaneUse copied(Instance instance) const noexcept { return progress_.use(instance); }
 
  protected:
+  // False: not now, as there is no place for a digest; or it failed.
+  bool issue_drop(Instance instance) noexcept;
+  bool issue_repeat(Instance instance) noexcept;
+
   PlanExecutor& executor_;
   Shared& shared_;
   ManagedMemory& memory_;
@@ -61,6 +65,9 @@ class PlanSafety {
   Progress& progress_;
   const PlanIndex* plan_index_ = nullptr;
   std::vector<uint64_t> fence_;
+
+ private:
+  LaneIndex lane_of_repeat(const Command& command) noexcept;
 };
 
 class TrustedPlan final : public PlanSafety {
@@ -78,9 +85,6 @@ class TrustedPlan final : public PlanSafety {
 
  private:
   void release(Instance instance) noexcept;
-  LaneIndex lane_of_repeat(const Command& command) noexcept;
-  bool issue_drop(Instance instance) noexcept;
-  bool issue_repeat(Instance instance) noexcept;
   bool remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
 };
 
@@ -91,7 +95,7 @@ class StrictPlan final : public PlanSafety {
   void begin(const PlanIndex* plan_index) noexcept override;
   void submitted(Instance instance) noexcept override { in_order_.push_back(instance); }
   bool issue_ops() noexcept override;
-  bool any_op_ready() noexcept override { return next_is_ready(); }
+  bool any_op_ready() noexcept override;
   CUresult wait_for_fence(Instance instance, LaneIndex lane) noexcept override;
   void issued(const plan::Call& call, LaneUse use) noexcept override;
   bool can_place(uint32_t vertex) noexcept override;
@@ -106,6 +110,7 @@ class StrictPlan final : public PlanSafety {
   LaneUse copied(Instance instance) const noexcept override;
 
  private:
+  bool issue_own(uint64_t outstanding, bool next_may_go) noexcept;
   bool next_is_ready() noexcept;
   bool next_may_go(uint64_t outstanding) noexcept;
   void pass_free(Instance instance) noexcept;

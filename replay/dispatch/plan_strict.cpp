@@ -7,6 +7,9 @@
 // - With audited safety a range may stay mapped while its bytes are away (ResidentTensor::aliased): only ops that touch
 //   nothing unseen are called between its uses then. It leaves when all others are complete that were called before,
 //   and is back before any that comes is issued.
+// - A tensor is dropped, and made again, where only such ops are called between its launch and the repeat. It is
+// dropped
+//   when all others are complete that were called before, and those behind wait for the repeat.
 // - What a free gives back may have been touched by any work before it: ops behind a free wait for that work as they
 //   would without us, and so do the chunks' next users.
 //
@@ -19,6 +22,13 @@
 #include "replay/dispatch/plan_executor.h"
 
 namespace reprise::replay {
+namespace {
+
+bool are_complete(Lanes& lanes, const LaneUses& uses) noexcept {
+  return uses.everything() ? lanes.synchronize() == CUDA_SUCCESS : lanes.complete(uses);
+}
+
+}  // namespace
 
 void StrictPlan::begin(const PlanIndex* plan_index) noexcept {
   PlanSafety::begin(plan_index);
@@ -48,7 +58,13 @@ bool StrictPlan::issue_ops() noexcept {
   bool progress = false;
   while (executor_.plan_.failure == nullptr) {
     const uint64_t outstanding = executor_.outstanding_ops();
-    if (outstanding >= PlanExecutor::kComputeDepth || !next_may_go(outstanding)) break;
+    if (outstanding >= PlanExecutor::kComputeDepth) break;
+    const bool may_go = next_may_go(outstanding);
+    if (issue_own(outstanding, may_go)) {
+      progress = true;
+      continue;
+    }
+    if (!may_go) break;
     const Instance instance = in_order_.front();
     in_order_.pop_front();
     if (plan_index_->lanes[instance.vertex] == LaneKind::none) {
@@ -61,9 +77,38 @@ bool StrictPlan::issue_ops() noexcept {
   return progress;
 }
 
-// All work before the free is with the driver. A free on a stream has that stream's work before it, any other one all.
+// What no call of the program makes: drops, repeats, ends of lives. Where the program's next call may go, what comes
+// behind it in the plan's order waits.
+bool StrictPlan::issue_own(uint64_t outstanding, bool next_may_go) noexcept {
+  const auto is_its_turn = [&](Instance own) {
+    if (!plan_index_->ours[own.vertex]) return false;
+    if (!next_may_go || own.iteration < in_order_.front().iteration) return true;
+    return own.iteration == in_order_.front().iteration &&
+           plan_index_->rank[own.vertex] < plan_index_->rank[in_order_.front().vertex];
+  };
+  const auto end_life = [&](Instance own) {
+    if (plan_index_->ours[own.vertex]) pass_free(own);
+    return plan_index_->ours[own.vertex];
+  };
+  const auto issue = [&](Instance own) {
+    if (!is_its_turn(own) || !can_place(own.vertex)) return false;
+    if (plan_index_->drops[own.vertex]) return are_complete(memory_.lanes, unaudited_) && issue_drop(own);
+    const bool is_near = outstanding <= PlanExecutor::kComputeDry || executor_.transfers_.transfers_complete(own);
+    return is_near && issue_repeat(own);
+  };
+  return progress_.find_ready(LaneKind::none, end_life) || progress_.find_ready(LaneKind::compute, issue);
+}
+
+bool StrictPlan::any_op_ready() noexcept {
+  const auto is_own = [this](Instance instance) { return bool{plan_index_->ours[instance.vertex]}; };
+  return next_is_ready() || progress_.find_ready(LaneKind::none, is_own) ||
+         progress_.find_ready(LaneKind::compute, is_own);
+}
+
+// All work before the free is with the driver. A free on a stream has that stream's work before it, any other one all,
+// and so has the end of a life that the program's free has not ended.
 void StrictPlan::pass_free(Instance instance) noexcept {
-  const LogEntry& entry = *progress_.entry(instance);
+  LogEntry* const entry = progress_.entry(instance);
   LaneUses last;
   fence_.resize(memory_.lanes.size(), 0);
   const auto raise = [&](size_t index) {
@@ -73,23 +118,22 @@ void StrictPlan::pass_free(Instance instance) noexcept {
     const LaneUse use{lane, fence_[lane]};
     if (!memory_.lanes.known_complete(use)) last.add(use.lane, use.position);
   };
-  if (entry.stream_ordered) {
-    raise(memory_.lanes.lane_of(entry.command.stream, entry.command.context));
+  if (entry != nullptr && entry->stream_ordered) {
+    raise(memory_.lanes.lane_of(entry->command.stream, entry->command.context));
   } else {
     for (size_t lane = 0; lane < memory_.lanes.size(); ++lane) {
       if (!Lanes::is_ours(static_cast<LaneIndex>(lane))) raise(lane);
     }
   }
   activation_.release(plan_index_->plan.vertices[instance.vertex].tensor, last);
-  LogEntry* const freed = progress_.entry(instance);
   progress_.issued(instance, LaneUse{});
-  shared_.command_log.done(freed);
+  if (entry != nullptr) shared_.command_log.done(entry);
 }
 
-// Before an op: frees that the program made earlier, and transfers out of chunks that are used from now on.
+// Before an op: frees that the program made earlier, transfers out of chunks that are used from now on, and repeats.
 CUresult StrictPlan::wait_for_fence(Instance instance, LaneIndex lane) noexcept {
   for (const Edge& edge : plan_index_->waits[instance.vertex]) {
-    if (plan_index_->lanes[edge.vertex] == LaneKind::compute) continue;
+    if (plan_index_->lanes[edge.vertex] == LaneKind::compute && !plan_index_->ours[edge.vertex]) continue;
     if (instance.iteration < progress_.first() + edge.distance) continue;
     const LaneUse use = progress_.use({instance.iteration - edge.distance, edge.vertex});
     if (use.lane >= fence_.size()) fence_.resize(use.lane + 1u, 0);
@@ -117,8 +161,7 @@ bool StrictPlan::can_occupy(const plan::Acquire& acquire) noexcept {
     const ResidentTensor* const occupant = memory_.chunks[chunk].occupant;
     if (occupant != nullptr && occupant != tensor) before.merge(occupant->uses);
   }
-  if (before.everything()) return memory_.lanes.synchronize() == CUDA_SUCCESS;
-  return memory_.lanes.complete(before);
+  return are_complete(memory_.lanes, before);
 }
 
 // The chunks are the tensor's from here on, for work on `lane` behind what has used them. A live tensor that is still
@@ -157,6 +200,7 @@ bool StrictPlan::place(uint32_t vertex, LaneIndex lane) noexcept {
     ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
     if (!occupy(*tensor, activation_.chunks_of(acquire.placement), lane)) return false;
+    if (plan_index_->repeat_of[vertex] == plan::kNone) tensor->wrote();
   }
   return true;
 }
@@ -174,7 +218,6 @@ bool StrictPlan::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& c
     if (result != CUDA_SUCCESS) return false;
   }
   tensor.settle_in();
-  tensor.wrote();
   return true;
 }
 
@@ -188,8 +231,7 @@ bool StrictPlan::can_transfer(uint32_t vertex) noexcept {
   if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr && !tensor->aliased) {
     before.merge(mapping->uses);
   }
-  if (before.everything()) return memory_.lanes.synchronize() == CUDA_SUCCESS;
-  return memory_.lanes.complete(before);
+  return are_complete(memory_.lanes, before);
 }
 
 void StrictPlan::issue_transfer(Instance instance, ResidentTensor& tensor) noexcept {

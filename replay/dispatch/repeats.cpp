@@ -38,7 +38,7 @@ void Repeats::retain(uint32_t repeat, const Command& command) noexcept {
   launch.command.parameters = nullptr;
 }
 
-// A tensor's addresses lead to its bytes now, and they lie together: safety is trusted, where plans recompute.
+// A tensor's addresses lead to its bytes now: what is dropped, or read by a repeat, is there.
 CUresult Repeats::digest(uint32_t tensor, DigestCell cell, CUstream stream) noexcept {
   const ResidentTensor* const live = activation_.tensor(tensor);
   const CUdeviceptr base = live != nullptr ? live->base : plan_index_->addresses[tensor];
@@ -60,10 +60,9 @@ bool Repeats::drop(uint32_t tensor, LaneIndex lane, CUresult* result, LaneUse* u
   dropped.copied = dropped.made_again = false;
   // Until the repeat was seen to make the same, the bytes are kept where there is room.
   if (*result == CUDA_SUCCESS && !proven(maker_[tensor]) && ensure_slot(memory_, live)) {
-    const std::vector<ChunkIndex> none;  // found by the tensor's addresses
     LaneUses after;
     after.add(use->lane, use->position);
-    *result = copy_out(memory_, live, none, after);
+    *result = copy_out(memory_, live, memory_.mappings.find(live.base)->chunks, after);
     dropped.copied = *result == CUDA_SUCCESS;
     *use = {Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued};
     // What follows on the lane counts on its order alone.
@@ -220,12 +219,13 @@ bool Repeats::restore(const Check& check, LaneUse* use) noexcept {
   for (const DigestPair& pair : check.outputs) {
     if (same(pair)) continue;
     if (!dropped_[pair.tensor].copied) return false;
-    const std::vector<ChunkIndex> none;
+    ResidentTensor& live = *activation_.tensor(pair.tensor);
     LaneUses after;
     after.add(use->lane, use->position);
     if (memory_.lanes.enter_own() != CUDA_SUCCESS) return false;
-    if (copy_in(memory_, *activation_.tensor(pair.tensor), none, after, use) != CUDA_SUCCESS) return false;
-    activation_.tensor(pair.tensor)->uses.add(use->lane, use->position);
+    const std::vector<ChunkIndex>& chunks = memory_.mappings.find(live.base)->chunks;
+    if (copy_in(memory_, live, chunks, after, use) != CUDA_SUCCESS) return false;
+    live.uses.add(use->lane, use->position);
   }
   return true;
 }

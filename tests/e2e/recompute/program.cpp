@@ -3,9 +3,9 @@
 // each iteration, and of all persistent tensors at the end. Knows nothing of Reprise.
 //
 // layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--kernels N] [--even PERCENT]
-// [--clear 1] [--dump 1] [--crumbs N] [--crumb-kib N] [--odd-at ITERATION LAUNCH WHAT]
+// [--step-kernel 1] [--clear 1] [--dump 1] [--crumbs N] [--crumb-kib N] [--odd-at ITERATION LAUNCH WHAT]
 //
-// --kernels: of up to eight. --even: so many tensors are of one size, as a kernel writes no more bytes than its
+// --kernels: of up to eight. --step-kernel 1: the last launch of an iteration is of the last one, no other is. --even: so many tensors are of one size, as a kernel writes no more bytes than its
 // smallest operand has.
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
 // undefined bytes. --crumbs: so many small tensors of odd sizes a layer, up to --crumb-kib, each computed from the one
@@ -38,6 +38,7 @@ struct Options : program::RandomOptions {
   int streams = 1;
   int max_kib = 512;
   int kernels = 8;
+  int step_kernel = 0;
   int even = 0;
   int clear = 0;
   int dump = 0;
@@ -69,11 +70,13 @@ class Program {
     CHECK(cuCtxSetCurrent, context);
     CUmodule module = nullptr;
     CHECK(cuModuleLoad, &module, options_.cubin.c_str());
-    for (int i = 0; i < options_.kernels; ++i) {
+    const auto get = [&](int number) {
       CUfunction function = nullptr;
-      CHECK(cuModuleGetFunction, &function, module, ("layer" + std::to_string(i)).c_str());
+      CHECK(cuModuleGetFunction, &function, module, ("layer" + std::to_string(number)).c_str());
       kernels_.push_back(function);
-    }
+    };
+    for (int i = 0; i < options_.kernels; ++i) get(i);
+    if (options_.step_kernel != 0) get(7);
     for (int i = 0; i < options_.streams; ++i) {
       CUstream stream = nullptr;
       if (i > 0) CHECK(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
@@ -260,7 +263,7 @@ class Program {
     const auto layers = static_cast<size_t>(options_.layers);
     live_.reserve((4 + static_cast<size_t>(options_.crumbs)) * layers + 4);
     const auto any_stream = [&] { return static_cast<int>(random() % streams_.size()); };
-    const auto kernel = [&] { return random() % kernels_.size(); };
+    const auto kernel = [&] { return random() % static_cast<size_t>(options_.kernels); };
     const auto keep = [&](Tensor made) -> Tensor& {
       Tensor& tensor = live_.emplace_back(made);
       if (options_.clear != 0) {
@@ -313,7 +316,9 @@ class Program {
       if (random() % 2 == 0) release(*gradient);
       gradient = &next;
     }
-    launch(kernel(), weights_[layers], *gradient, weights_[0], any_stream());
+    const size_t drawn = kernel();
+    launch(options_.step_kernel != 0 ? kernels_.size() - 1 : drawn, weights_[layers], *gradient, weights_[0],
+           any_stream());
   }
 
   unsigned long long read_back(Tensor& tensor) {
@@ -368,6 +373,7 @@ int main(int argc, char** argv) {
                   {"--streams", &options.streams},
                   {"--max-kib", &options.max_kib},
                   {"--kernels", &options.kernels},
+                  {"--step-kernel", &options.step_kernel},
                   {"--even", &options.even},
                   {"--clear", &options.clear},
                   {"--dump", &options.dump},

@@ -74,6 +74,17 @@ TEST(Relaunch, NoneWhereTheInputChanges) {
 TEST(Relaunch, NoneWhereSomebodyElseWritesTheOutput) {
   EXPECT_TRUE(recompute_candidates(layers({.updates_later = true}).graph).empty());
 }
+// It may write w, or use x, unseen.
+TEST(Relaunch, NoneAcrossAnOpThatMayStray) {
+  TaskGraph graph = layers({}).graph;
+  graph.strays = true;
+  for (GraphCall& entry : graph.calls) entry.call.audited = 7;
+  EXPECT_EQ(recompute_candidates(graph).size(), 1u);
+  graph.calls[call_named(graph, "work", 3)].call.audited = 0;
+  EXPECT_TRUE(recompute_candidates(graph).empty());
+  graph.strays = false;
+  EXPECT_EQ(recompute_candidates(graph).size(), 1u) << "of a plan for trusted safety";
+}
 TEST(Relaunch, NoneWhereNothingIsPure) {
   TaskGraph graph = layers({}).graph;
   for (GraphCall& entry : graph.calls) entry.call.pure = false;

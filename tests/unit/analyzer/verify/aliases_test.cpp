@@ -34,7 +34,7 @@ plan::Plan planned(const std::string& but = "") {
   for (GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op && entry.call.name != but) entry.call.audited = 0x77;
   }
-  graph.all_audited = but.empty();
+  graph.strays = !but.empty();
   PlanOptions options;
   options.machine = made.machine;
   options.policy = "lru";

@@ -179,6 +179,33 @@ class PlanBuilder {
   plan::Plan plan_;
 };
 
+// What a plan is for: trusted safety, or audited, where w's step may touch more than its operands. Then ranges of what
+// is away lead to nothing, or stay mapped.
+enum class For : uint8_t { trusted, straying, straying_aliased };
+
+inline plan::Plan made_for(For what, plan::Plan plan) {
+  plan.safety = what == For::trusted ? plan::Safety::trusted : plan::Safety::audited;
+  if (what == For::trusted) return plan;
+  uint32_t before = plan::kNone;
+  for (plan::Call& call : plan.calls) {
+    if (call.kind != CallKind::op) continue;
+    auto& predecessors = plan.vertices[call.vertex].predecessors;
+    const auto is_before = [before](const plan::Predecessor& p) { return p.vertex == before && p.distance == 0; };
+    if (before != plan::kNone && std::none_of(predecessors.begin(), predecessors.end(), is_before)) {
+      predecessors.push_back({before, EdgeKind::program, 0});
+    }
+    before = call.vertex;
+    call.audited = call.name == "step" ? 0 : 7;
+    for (plan::OpAccess& access : call.accesses) {
+      if (!plan::writes(access)) access.mode |= trace::kAccessWrite | trace::kAccessUnchanged;
+    }
+  }
+  for (plan::Tensor& tensor : plan.tensors) {
+    tensor.aliased = what == For::straying_aliased && tensor.allocate_call != plan::kNone;
+  }
+  return plan;
+}
+
 class PlannedDevice;
 inline PlannedDevice* running = nullptr;
 
@@ -193,7 +220,9 @@ struct Parameters {
 
 class PlannedDevice : public ::testing::Test {
  protected:
-  explicit PlannedDevice(const plan::Plan& plan = PlanBuilder().single()) {
+  explicit PlannedDevice(plan::Plan plan = PlanBuilder().single(), For what = For::trusted)
+      : device_(8, 4096, 8 << 20, what == For::trusted ? testing::Safety::trusted : testing::Safety::strict) {
+    plan = made_for(what, std::move(plan));
     running = this;
     shared_.command_log.open(1 << 20);
     shared_.context = device_.context;
@@ -203,7 +232,8 @@ class PlannedDevice : public ::testing::Test {
     shared_.host = &device_.memory.host;
     EXPECT_TRUE(analyzer::verify(plan).ok()) << analyzer::verify(plan).message();
     std::string why;
-    EXPECT_TRUE(make_plan_index(plan, shared_.arena.plan, 4096, &index_, &why)) << why;
+    const plan::Safety kind = plan.safety;
+    EXPECT_TRUE(make_plan_index(std::move(plan), shared_.arena.plan, 4096, &index_, &why, kind)) << why;
     shared_.plans[0].store(&index_);
     stream_ = device_.driver.stream();
     for (const uint32_t tensor : {kW, kSum}) make_persistent(tensor);
@@ -300,7 +330,7 @@ class PlannedDevice : public ::testing::Test {
     Parameters parameters{0, 0, 1000 + iteration, call, static_cast<uint32_t>(iteration)};
     for (const plan::OpAccess& access : planned.accesses) {
       accesses.push_back({{access.tensor + 1, 0, 0, access.parameter_offset, access.mode}, address(access.tensor)});
-      (plan::writes(access) ? parameters.to : parameters.from) = address(access.tensor);
+      (plan::changes(access) ? parameters.to : parameters.from) = address(access.tensor);
     }
     if (planned.name == "step") parameters.from = parameters.to;
     alignas(16) unsigned char payload[64] = {};
@@ -373,7 +403,7 @@ class PlannedDevice : public ::testing::Test {
   CUresult error() const { return shared_.faults.peek(); }
 
   using FakeDriver = testing::FakeDriver;
-  testing::SmallDevice device_{8};
+  testing::SmallDevice device_;
   Common common_;
   Account account_{common_};
   Shared shared_{&common_, &account_};

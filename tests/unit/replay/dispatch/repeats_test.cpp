@@ -1,16 +1,32 @@
 // A plan that recomputes, enforced on a fake driver: repeats have this iteration's parameters, what is not as it was is
 // found before anything of it can be seen, and a departure in between loses nothing.
+#include "analyzer/plan/enforced.h"
 #include "tests/unit/replay/dispatch/planned_device.h"
 
 namespace reprise::replay {
 namespace {
 
-class RepeatsTest : public PlannedDevice {
- protected:
-  using PlannedDevice::PlannedDevice;
-};
+const auto kAll = ::testing::Values(For::trusted, For::straying, For::straying_aliased);
 
-TEST_F(RepeatsTest, HaveTheParametersOfTheirIteration) {
+TEST(RepeatedAcross, WhatMayStrayIsRefused) {
+  plan::Plan plan = made_for(For::straying_aliased, PlanBuilder().single());
+  EXPECT_TRUE(analyzer::verify(plan).ok());
+  EXPECT_EQ(plan::why_not_enforced(plan, plan::Safety::audited), "");
+  EXPECT_NE(plan::why_not_enforced(plan, plan::Safety::strict), "");
+  for (plan::Call& call : plan.calls) {
+    if (call.name == "work") call.audited = 0;
+  }
+  EXPECT_FALSE(analyzer::verify(plan).ok()) << "x is away then, and its range leads to t's bytes";
+  EXPECT_NE(plan::why_not_enforced(plan, plan::Safety::audited), "");
+}
+
+class RepeatsTest : public PlannedDevice, public ::testing::WithParamInterface<For> {
+ protected:
+  RepeatsTest() : PlannedDevice(PlanBuilder().single(), GetParam()) {}
+};
+INSTANTIATE_TEST_SUITE_P(For, RepeatsTest, kAll);
+
+TEST_P(RepeatsTest, HaveTheParametersOfTheirIteration) {
   for (uint64_t iteration = 0; iteration < 4; ++iteration) iterate(iteration);
   EXPECT_TRUE(executor_.active());
   EXPECT_EQ(repeats(), 4u);
@@ -20,7 +36,7 @@ TEST_F(RepeatsTest, HaveTheParametersOfTheirIteration) {
 }
 
 // Each iteration has two streams of its own, and destroys the first one before its launch is made again.
-TEST_F(RepeatsTest, GoElsewhereWhenTheirStreamIsGone) {
+TEST_P(RepeatsTest, GoElsewhereWhenTheirStreamIsGone) {
   for (uint64_t iteration = 0; iteration < 4; ++iteration) {
     iterate(iteration, 0, 6);
     LogEntry* const gone = shared_.command_log.append(EntryKind::stream_destroy);
@@ -38,7 +54,7 @@ TEST_F(RepeatsTest, GoElsewhereWhenTheirStreamIsGone) {
 }
 
 // The first time the consumer waits for the verdict.
-TEST_F(RepeatsTest, ConsumersWaitUntilOneWasRight) {
+TEST_P(RepeatsTest, ConsumersWaitUntilOneWasRight) {
   for (uint64_t iteration = 0; iteration < 3; ++iteration) iterate(iteration);
   EXPECT_FALSE(was_busy("use 0 10"));
   EXPECT_TRUE(was_busy("use 1 10"));
@@ -46,7 +62,7 @@ TEST_F(RepeatsTest, ConsumersWaitUntilOneWasRight) {
 }
 
 // ... in every single byte.
-TEST_F(RepeatsTest, AFirstMismatchCostsThePlanAndNothingElse) {
+TEST_P(RepeatsTest, AFirstMismatchCostsThePlanAndNothingElse) {
   spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.to + kBytes - 8, 1); };
   iterate(0);
   EXPECT_FALSE(executor_.active());
@@ -56,7 +72,7 @@ TEST_F(RepeatsTest, AFirstMismatchCostsThePlanAndNothingElse) {
   EXPECT_EQ(error(), CUDA_SUCCESS);
 }
 
-TEST_F(RepeatsTest, ALaterMismatchNeverReachesTheHost) {
+TEST_P(RepeatsTest, ALaterMismatchNeverReachesTheHost) {
   iterate(0);
   iterate(1);
   spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.to, 1); };
@@ -69,7 +85,7 @@ TEST_F(RepeatsTest, ALaterMismatchNeverReachesTheHost) {
 }
 
 // The repeat makes what it should, but writes what it only reads, as far as is known.
-TEST_F(RepeatsTest, AnInputThatARepeatWritesIsFound) {
+TEST_P(RepeatsTest, AnInputThatARepeatWritesIsFound) {
   iterate(0);
   spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.from + 8, 1); };
   iterate(1);
@@ -79,7 +95,7 @@ TEST_F(RepeatsTest, AnInputThatARepeatWritesIsFound) {
 }
 
 // What the repeat reads has changed since the first launch, though no call of the program has written it.
-TEST_F(RepeatsTest, AnInputInAnotherVersionIsFound) {
+TEST_P(RepeatsTest, AnInputInAnotherVersionIsFound) {
   iterate(0);
   iterate(1, 0, 6);
   device_.driver.run_all();
@@ -90,12 +106,16 @@ TEST_F(RepeatsTest, AnInputInAnotherVersionIsFound) {
   EXPECT_EQ(shown_.size(), 1u);
 }
 
-class DepartureTest : public RepeatsTest, public ::testing::WithParamInterface<uint32_t> {};
+class DepartureTest : public PlannedDevice, public ::testing::WithParamInterface<std::tuple<For, uint32_t>> {
+ protected:
+  DepartureTest() : PlannedDevice(PlanBuilder().single(), std::get<0>(GetParam())) {}
+};
 
 // Before any call the program does something else: what is away is made again, and its bytes are right.
 TEST_P(DepartureTest, BringsEverythingBack) {
   iterate(0);
-  iterate(1, 0, GetParam());
+  const uint32_t calls = std::get<1>(GetParam());
+  iterate(1, 0, calls);
   const uint64_t before = repeats();
   LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
   entry->all_resident = true;
@@ -108,15 +128,15 @@ TEST_P(DepartureTest, BringsEverythingBack) {
   EXPECT_FALSE(x->is_lost());
   EXPECT_EQ(pager_.make_resident({x}), CUDA_SUCCESS);
   device_.driver.run_all();
-  for (uint64_t at = 0; GetParam() > 1 && at < kBytes; at += 8) {
+  for (uint64_t at = 0; calls > 1 && at < kBytes; at += 8) {
     ASSERT_EQ(device_.driver.read(x->base + at), model_[kX][at / 8]) << "at " << at;
   }
   EXPECT_EQ(error(), CUDA_SUCCESS);
 }
-INSTANTIATE_TEST_SUITE_P(BeforeEachCall, DepartureTest, ::testing::Range(1u, 12u));
+INSTANTIATE_TEST_SUITE_P(BeforeEachCall, DepartureTest, ::testing::Combine(kAll, ::testing::Range(1u, 12u)));
 
 // ... unless that does not make the same, which is told.
-TEST_F(RepeatsTest, ADepartureThatMakesOtherBytesIsTold) {
+TEST_P(RepeatsTest, ADepartureThatMakesOtherBytesIsTold) {
   iterate(0);
   iterate(1, 0, 6);
   spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.to, 1); };
@@ -129,12 +149,16 @@ TEST_F(RepeatsTest, ADepartureThatMakesOtherBytesIsTold) {
 }
 
 // Whichever call the driver refuses meanwhile: the bytes are right, or that they are not is told.
-class RefusedDepartureTest : public RepeatsTest, public ::testing::WithParamInterface<std::tuple<const char*, int>> {};
+class RefusedDepartureTest : public PlannedDevice,
+                             public ::testing::WithParamInterface<std::tuple<For, const char*, int>> {
+ protected:
+  RefusedDepartureTest() : PlannedDevice(PlanBuilder().single(), std::get<0>(GetParam())) {}
+};
 
 TEST_P(RefusedDepartureTest, HidesNoWrongBytes) {
   iterate(0);
   iterate(1, 0, 6);
-  device_.driver.fail(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  device_.driver.fail(std::get<1>(GetParam()), std::get<2>(GetParam()));
   LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
   entry->all_resident = true;
   shared_.command_log.publish(entry);
@@ -150,15 +174,16 @@ TEST_P(RefusedDepartureTest, HidesNoWrongBytes) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Calls, RefusedDepartureTest,
-                         ::testing::Combine(::testing::Values("cuLaunchKernel", "cuMemMap", "cuMemUnmap",
+                         ::testing::Combine(kAll,
+                                            ::testing::Values("cuLaunchKernel", "cuMemMap", "cuMemUnmap",
                                                               "cuMemSetAccess", "cuEventRecord", "cuStreamWaitEvent",
                                                               "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
                                                               "cuMemHostAlloc", "cuMemCreate"),
                                             ::testing::Range(1, 6)));
 
-class ChainTest : public RepeatsTest {
+class ChainTest : public PlannedDevice, public ::testing::WithParamInterface<For> {
  protected:
-  ChainTest() : RepeatsTest(PlanBuilder().chain()) {}
+  ChainTest() : PlannedDevice(PlanBuilder().chain(), GetParam()) {}
   // How many tensors were digested in an iteration.
   uint64_t digests(uint64_t iteration) {
     const uint64_t before = device_.driver.digests;
@@ -167,7 +192,9 @@ class ChainTest : public RepeatsTest {
   }
 };
 
-TEST_F(ChainTest, IsMadeAgainInItsOrder) {
+INSTANTIATE_TEST_SUITE_P(For, ChainTest, kAll);
+
+TEST_P(ChainTest, IsMadeAgainInItsOrder) {
   for (uint64_t iteration = 0; iteration < 4; ++iteration) iterate(iteration);
   EXPECT_TRUE(executor_.active());
   EXPECT_EQ(repeats(), 8u);
@@ -176,14 +203,14 @@ TEST_F(ChainTest, IsMadeAgainInItsOrder) {
 }
 
 // w before and after, x and y when they are dropped and made again; the first time also x before and after y is made.
-TEST_F(ChainTest, WhatShowsItselfIsNotComparedOnceItWasRight) {
+TEST_P(ChainTest, WhatShowsItselfIsNotComparedOnceItWasRight) {
   EXPECT_EQ(digests(0), 8u);
   EXPECT_EQ(digests(1), 6u);
   EXPECT_EQ(digests(2), 6u);
 }
 
 // A copy, small as it may be, waits until the link is free, and what the program launches next on the stream with it.
-TEST_F(ChainTest, DigestsReachTheHostWithoutACopy) {
+TEST_P(ChainTest, DigestsReachTheHostWithoutACopy) {
   iterate(0);
   iterate(1);
   device_.driver.clear();
@@ -192,7 +219,7 @@ TEST_F(ChainTest, DigestsReachTheHostWithoutACopy) {
 }
 
 // What makes y changes x whenever it runs, which it is thought not to do.
-TEST_F(ChainTest, AnInputThatIsDroppedAndWrittenIsFound) {
+TEST_P(ChainTest, AnInputThatIsDroppedAndWrittenIsFound) {
   iterate(0);
   also_ = [this](const Parameters& parameters) {
     if (parameters.from == address(kX)) device_.driver.write(parameters.from + 8, 77 + parameters.salt);
@@ -204,7 +231,7 @@ TEST_F(ChainTest, AnInputThatIsDroppedAndWrittenIsFound) {
 }
 
 // A repeat alone does: the first one is looked at more closely, and costs the plan.
-TEST_F(ChainTest, ARepeatThatWritesWhatShowsItselfIsFoundAtFirst) {
+TEST_P(ChainTest, ARepeatThatWritesWhatShowsItselfIsFoundAtFirst) {
   spoil_ = [this](const Parameters& parameters) {
     if (parameters.from == address(kX)) device_.driver.write(parameters.from + 8, 1);
   };
