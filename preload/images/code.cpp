@@ -94,4 +94,56 @@ Result<std::vector<std::string>> cubins_of(const std::string& content, uint32_t 
   }
 }
 
+namespace {
+
+Status each_of(const std::vector<std::string>& cubins, const std::function<Status(const std::string&)>& use) {
+  for (const std::string& cubin : cubins) {
+    if (Status status = use(cubin); !status.ok()) return status;
+  }
+  return {};
+}
+
+// Fatbins stand behind each other, with padding between them.
+Status each_in_section(Bytes data, uint32_t architecture, const std::function<Status(const std::string&)>& use,
+                       bool* found) {
+  constexpr uint64_t kAlignment = 8, kHeader = 16;
+  for (uint64_t at = 0; at + kHeader <= data.size();) {
+    const uint64_t extent = fatbin_extent(data.data() + at);
+    const auto fatbin = data.slice(at, extent);
+    if (extent == 0 || !fatbin) {
+      at += kAlignment;
+      continue;
+    }
+    at += (extent + kAlignment - 1) / kAlignment * kAlignment;
+    const auto cubins = fatbin_cubins(*fatbin, architecture);
+    if (!cubins.ok() && cubins.status().code() == StatusCode::unsupported) continue;
+    if (!cubins.ok()) return cubins.status();
+    *found = true;
+    if (Status status = each_of(cubins.value(), use); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status each_cubin(const std::string& content, uint32_t architecture,
+                  const std::function<Status(const std::string&)>& use) {
+  const Bytes bytes(content.data(), content.size());
+  const bool is_program =
+      bytes.read<uint32_t>(0) == kElfMagic && bytes.read<uint16_t>(offsetof(Elf64_Ehdr, e_machine)) == EM_X86_64;
+  if (!is_program) {
+    const auto cubins = cubins_of(content, architecture);
+    return cubins.ok() ? each_of(cubins.value(), use) : cubins.status();
+  }
+  const auto sections = read_elf_sections(bytes);
+  if (!sections.ok()) return sections.status();
+  bool found = false;
+  for (const Section& section : sections.value()) {
+    if (section.name != ".nv_fatbin" && section.name != "__nv_relfatbin") continue;
+    if (Status status = each_in_section(section.data, architecture, use, &found); !status.ok()) return status;
+  }
+  if (found) return {};
+  return {StatusCode::unsupported, "a program or library without kernels for this architecture"};
+}
+
 }  // namespace reprise::images

@@ -2,6 +2,7 @@
 // parameters, and which addresses the linker writes into constant memory. Callers: the analysis of machine code.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,5 +37,9 @@ Result<CodeImage> parse_code(const std::string& cubin);
 
 // The cubins that parse_image() reads of a cubin or fatbin.
 Result<std::vector<std::string>> cubins_of(const std::string& content, uint32_t architecture);
+// The same of a file that may also be a program or library of the host's, with any number of fatbins in it: one cubin
+// at a time, until one is answered with an error. Fatbins that have nothing for the architecture are left out.
+Status each_cubin(const std::string& content, uint32_t architecture,
+                  const std::function<Status(const std::string& cubin)>& use);
 
 }  // namespace reprise::images

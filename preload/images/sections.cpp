@@ -58,12 +58,19 @@ bool is_in_file(const Elf64_Shdr& section) {
 }
 
 Result<std::vector<Section>> read_sections(Bytes bytes) {
+  const auto header = bytes.read<Elf64_Ehdr>(0);
+  const bool is_elf = header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
+  if (is_elf && header->e_machine != kMachineCuda) {
+    return Status(StatusCode::unsupported, "cubin: an ELF file, but not for a CUDA device");
+  }
+  return read_elf_sections(bytes);
+}
+
+Result<std::vector<Section>> read_elf_sections(Bytes bytes) {
   const auto found = bytes.read<Elf64_Ehdr>(0);
   if (!found || std::memcmp(found->e_ident, ELFMAG, SELFMAG) != 0) return corrupt_cubin("no ELF header");
   const Elf64_Ehdr& header = *found;
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachineCuda) {
-    return Status(StatusCode::unsupported, "cubin: an ELF file, but not for a CUDA device");
-  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return Status(StatusCode::unsupported, "cubin: an ELF file of 32 bits");
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return corrupt_cubin("section headers of an unknown size");
   std::vector<Section> sections;
   for (uint64_t i = 0; i < header.e_shnum; ++i) {

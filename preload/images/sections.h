@@ -21,6 +21,8 @@ struct Section {
 Status corrupt_cubin(const char* what);
 bool is_in_file(const Elf64_Shdr& section);
 Result<std::vector<Section>> read_sections(Bytes bytes);
+// The same of any ELF file of 64 bits, a program of the host's among them.
+Result<std::vector<Section>> read_elf_sections(Bytes bytes);
 void read_kernel_info(Bytes info, KernelImage& kernel);
 
 }  // namespace reprise::images

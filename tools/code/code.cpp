@@ -148,16 +148,13 @@ int run_code(const CodeArguments& arguments) {
   }
   const auto content = read_file(arguments.image);
   if (!content.ok()) return fail(content.status());
-  const auto cubins = images::cubins_of(content.value(), arguments.architecture);
-  if (!cubins.ok()) return fail({cubins.status().code(), arguments.image + ": " + cubins.status().message()});
   const char* named = std::getenv("REPRISE_NVDISASM");
   const auto program = code::find_disassembler(named == nullptr ? "" : named);
   if (!program.ok()) return fail(program.status());
   Answer answer;
-  for (const std::string& cubin : cubins.value()) {
-    if (const Status status = look_into(arguments, program.value(), cubin, answer); !status.ok()) {
-      return fail({status.code(), arguments.image + ": " + status.message()});
-    }
+  const auto look = [&](const std::string& cubin) { return look_into(arguments, program.value(), cubin, answer); };
+  if (const Status status = images::each_cubin(content.value(), arguments.architecture, look); !status.ok()) {
+    return fail({status.code(), arguments.image + ": " + status.message()});
   }
   if (answer.kernels == 0) {
     return fail({StatusCode::not_found, fmt::format("{}: no kernel of {} in it", arguments.image,
@@ -171,9 +168,10 @@ int run_code(const CodeArguments& arguments) {
 
 Action declare_code(CLI::App& app, const ProgramArguments&) {
   auto arguments = std::make_shared<CodeArguments>();
-  app.add_option("image", arguments->image, "A cubin or fatbin")->required();
+  app.add_option("image", arguments->image, "A cubin, a fatbin, or a program or library with such in it")->required();
   app.add_option("kernels", arguments->kernels, "Parts of kernels' names (default: all kernels)");
-  app.add_option("--architecture", arguments->architecture, "... of a fatbin: 90 for sm_90 (default: the newest)");
+  app.add_option("--architecture", arguments->architecture,
+                 "... of a fatbin: 90 for sm_90 (default: the newest, of each)");
   app.add_flag("--explain", arguments->explain, "Say of each kernel which instructions the answer comes from");
   return [arguments] { return run_code(*arguments); };
 }

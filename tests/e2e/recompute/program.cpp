@@ -5,8 +5,8 @@
 // layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--kernels N] [--even PERCENT]
 // [--step-kernel 1] [--clear 1] [--dump 1] [--crumbs N] [--crumb-kib N] [--odd-at ITERATION LAUNCH WHAT]
 //
-// --kernels: of up to eight. --step-kernel 1: the last launch of an iteration is of the last one, no other is. --even: so many tensors are of one size, as a kernel writes no more bytes than its
-// smallest operand has.
+// --kernels: of up to eight. --step-kernel 1: the last launch of an iteration is of the last one, no other is. --even:
+// so many tensors are of one size, as a kernel writes no more bytes than its smallest operand has.
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
 // undefined bytes. --crumbs: so many small tensors of odd sizes a layer, up to --crumb-kib, each computed from the one
 // before it and needed again in the backward pass. --odd-at: before this launch (from 0) of this iteration (from 0)

@@ -2,6 +2,9 @@
 #include <elf.h>
 #include <zstd.h>
 
+#include <random>
+
+#include "preload/images/code.h"
 #include "preload/images/mapped_file.h"
 #include "preload/images/parsers.h"
 #include "tests/support/test.h"
@@ -502,6 +505,45 @@ TEST(BytesOf, AnImageAreThoseThatItsHeadersName) {
   }
   EXPECT_TRUE(bytes_of(read_bytes("text.ptx").data()).empty());
   EXPECT_TRUE(bytes_of("a").empty());
+}
+
+std::vector<std::string> cubins_in(const std::string& name, uint32_t architecture, Status* status) {
+  const std::vector<char> bytes = read_bytes(name);
+  std::vector<std::string> found;
+  *status = each_cubin({bytes.begin(), bytes.end()}, architecture, [&](const std::string& cubin) {
+    found.push_back(cubin);
+    return Status{};
+  });
+  return found;
+}
+
+TEST(EachCubin, OfAProgramIsFoundInAnyOfItsFatbins) {
+  Status status;
+  const std::vector<std::string> found = cubins_in("both.elf", 90, &status);
+  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_EQ(found.size(), 2u);
+  expect_kernels_cu(good(parse_image(found[0], 90)));
+  EXPECT_TRUE(good(parse_image(found[1], 90)).prints);
+  EXPECT_EQ(cubins_in("both.elf", 80, &status).size(), 1u) << "one of the two has nothing for it";
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(cubins_in("both.elf", 75, &status).size(), 0u);
+  EXPECT_EQ(status.code(), StatusCode::unsupported);
+  EXPECT_EQ(cubins_in("zstd.fatbin", 90, &status), cubins_in("plain.fatbin", 90, &status));
+}
+
+// Whatever stands in the section: no byte behind it is read, and what is whole is found.
+TEST(EachCubin, DamagedProgramsAreReadNoFurtherThanTheyGo) {
+  const std::vector<char> whole = read_bytes("both.elf");
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<char> bytes = whole;
+    if (round % 3 == 0) bytes.resize(random() % bytes.size());
+    for (int i = 0; i < 4 && !bytes.empty(); ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    static_cast<void>(each_cubin({bytes.begin(), bytes.end()}, 90, [](const std::string&) { return Status{}; }));
+  }
+  std::string cut(whole.begin(), whole.end());
+  cut.resize(cut.size() / 2);
+  EXPECT_FALSE(each_cubin(cut, 90, [](const std::string&) { return Status{}; }).ok());
 }
 
 TEST(FileOf, AnImageIsThatWhichItWasMappedFrom) {
