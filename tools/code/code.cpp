@@ -150,9 +150,10 @@ int run_code(const CodeArguments& arguments) {
   if (!content.ok()) return fail(content.status());
   const char* named = std::getenv("REPRISE_NVDISASM");
   const auto program = code::find_disassembler(named == nullptr ? "" : named);
-  if (!program.ok()) return fail(program.status());
   Answer answer;
-  const auto look = [&](const std::string& cubin) { return look_into(arguments, program.value(), cubin, answer); };
+  const auto look = [&](const std::string& cubin) {
+    return program.ok() ? look_into(arguments, program.value(), cubin, answer) : program.status();
+  };
   if (const Status status = images::each_cubin(content.value(), arguments.architecture, look); !status.ok()) {
     return fail({status.code(), arguments.image + ": " + status.message()});
   }
