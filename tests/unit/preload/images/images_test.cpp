@@ -519,21 +519,21 @@ std::vector<std::string> cubins_in(const std::string& name, uint32_t architectur
 
 TEST(EachCubin, OfAProgramIsFoundInAnyOfItsFatbins) {
   Status status;
-  const std::vector<std::string> found = cubins_in("both.elf", 90, &status);
+  const std::vector<std::string> found = cubins_in("programs/both.elf", 90, &status);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(found.size(), 2u);
   expect_kernels_cu(good(parse_image(found[0], 90)));
   EXPECT_TRUE(good(parse_image(found[1], 90)).prints);
-  EXPECT_EQ(cubins_in("both.elf", 80, &status).size(), 1u) << "one of the two has nothing for it";
+  EXPECT_EQ(cubins_in("programs/both.elf", 80, &status).size(), 1u) << "one of the two has nothing for it";
   EXPECT_TRUE(status.ok());
-  EXPECT_EQ(cubins_in("both.elf", 75, &status).size(), 0u);
+  EXPECT_EQ(cubins_in("programs/both.elf", 75, &status).size(), 0u);
   EXPECT_EQ(status.code(), StatusCode::unsupported);
   EXPECT_EQ(cubins_in("zstd.fatbin", 90, &status), cubins_in("plain.fatbin", 90, &status));
 }
 
 // Whatever stands in the section: no byte behind it is read, and what is whole is found.
 TEST(EachCubin, DamagedProgramsAreReadNoFurtherThanTheyGo) {
-  const std::vector<char> whole = read_bytes("both.elf");
+  const std::vector<char> whole = read_bytes("programs/both.elf");
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     std::vector<char> bytes = whole;
