@@ -16,7 +16,7 @@ bool lies_over_a_chunk(const Plan& plan, const Tensor& tensor) {
   return tensor.slab_offset / plan.chunk_bytes != (tensor.slab_offset + tensor.size - 1) / plan.chunk_bytes;
 }
 
-// Between a launch and its recompute, what strays might change what they read, or use what was dropped.
+// An op that strays between a launch and its recompute might change their operands, or use the dropped tensor.
 bool recomputes_across_strays(const Plan& plan) {
   std::vector<uint32_t> strays_before = {0};
   for (const Call& call : plan.calls) strays_before.push_back(strays_before.back() + (may_stray(call) ? 1 : 0));

@@ -131,7 +131,7 @@ bool shows_itself(const std::vector<Tensor>& tensors, const Call& first, const O
 
 // Does the op touch nothing but its accesses? Copies and memsets do, and host functions reach no memory of ours.
 bool touches_only_operands(const Call& call);
-// An op that may touch more.
+// Is it an op that may touch more?
 bool may_stray(const Call& call);
 
 enum class VertexKind : uint8_t {

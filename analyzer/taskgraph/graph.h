@@ -58,7 +58,7 @@ struct TaskGraph {
   // program's order. A wait's `waited` calls are the same ones in both.
   ByCall<uint32_t> reordered_from;
   uint32_t foreign_count = 0;
-  // Of a graph for proven or audited safety: some op may touch more than its accesses (plan::Call::audited).
+  // The graph is for proven or audited safety, and some op may touch more than its accesses (plan::Call::audited).
   bool strays = false;
   // Each tensor that leaves is unmapped, and mapped anew when it comes (decision 0020).
   bool transfers_map = false;

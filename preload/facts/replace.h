@@ -5,9 +5,9 @@
 
 namespace reprise::facts {
 
-// While it is held, no other process changes the folder's files. It is waited for as long as others write. After a
-// second in which none did it is not held: a process that was stopped while it held the folder must not stop others,
-// and some file systems of networks lock no folders.
+// While it is held, no other process changes the folder's files. A writer waits for it as long as others write. It
+// goes on without the lock after a second in which none did: a process that was stopped while it held the folder must
+// not stop others, and some file systems of networks lock no folders.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder);

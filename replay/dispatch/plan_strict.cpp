@@ -7,9 +7,8 @@
 // - With audited safety a range may stay mapped while its bytes are away (ResidentTensor::aliased): only ops that touch
 //   nothing unseen are called between its uses then. It leaves when all others are complete that were called before,
 //   and is back before any that comes is issued.
-// - A tensor is dropped, and made again, where only such ops are called between its launch and the repeat. It is
-// dropped
-//   when all others are complete that were called before, and those behind wait for the repeat.
+// - A plan drops a tensor and makes it again where only such ops are called between its launch and the repeat. The drop
+//   waits until all others that were called before are complete. Ops behind the repeat's user wait for the repeat.
 // - What a free gives back may have been touched by any work before it: ops behind a free wait for that work as they
 //   would without us, and so do the chunks' next users.
 //
@@ -77,8 +76,8 @@ bool StrictPlan::issue_ops() noexcept {
   return progress;
 }
 
-// What no call of the program makes: drops, repeats, ends of lives. Where the program's next call may go, what comes
-// behind it in the plan's order waits.
+// Issues drops, repeats and ends of lives, which no call of the program makes. A vertex behind the program's next call
+// in the plan's order waits while that call may go.
 bool StrictPlan::issue_own(uint64_t outstanding, bool next_may_go) noexcept {
   const auto is_its_turn = [&](Instance own) {
     if (!plan_index_->ours[own.vertex]) return false;
@@ -105,8 +104,8 @@ bool StrictPlan::any_op_ready() noexcept {
          progress_.find_ready(LaneKind::compute, is_own);
 }
 
-// All work before the free is with the driver. A free on a stream has that stream's work before it, any other one all,
-// and so has the end of a life that the program's free has not ended.
+// All work before the free is with the driver. A free on a stream has that stream's work before it. Any other free has
+// all work before it; so has the end of a life that no free of the program ends.
 void StrictPlan::pass_free(Instance instance) noexcept {
   LogEntry* const entry = progress_.entry(instance);
   LaneUses last;

@@ -38,7 +38,7 @@ void Repeats::retain(uint32_t repeat, const Command& command) noexcept {
   launch.command.parameters = nullptr;
 }
 
-// A tensor's addresses lead to its bytes now: what is dropped, or read by a repeat, is there.
+// The tensor is on the device, and its addresses lead to its bytes.
 CUresult Repeats::digest(uint32_t tensor, DigestCell cell, CUstream stream) noexcept {
   const ResidentTensor* const live = activation_.tensor(tensor);
   const CUdeviceptr base = live != nullptr ? live->base : plan_index_->addresses[tensor];

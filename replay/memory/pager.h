@@ -30,8 +30,8 @@ struct PagerHooks {
   void (*before_shrink)(void* user) noexcept = nullptr;
   void* user = nullptr;
   NextUse next_use;
-  // Before tensors are chosen that leave: calls that program threads make now are to end, as no lane knows of their
-  // work yet.
+  // Ends the calls that program threads are making. No lane knows of their work yet, so this comes before any choice
+  // of tensors that leave.
   struct BeforeChoice {
     void (*end_calls)(void* user) noexcept = nullptr;
     void* user = nullptr;
